@@ -29,7 +29,7 @@ impl Changes {
 }
 
 #[test]
-fn no_change_of_a_seed_breaks_a_promise() {
+fn mutated_seeds_violate_no_guarantee() {
     let targets = [
         airtoll_fuzz::frames,
         airtoll_fuzz::captures,

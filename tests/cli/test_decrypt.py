@@ -168,7 +168,7 @@ def test_a_truncated_capture_is_decrypted_to_its_end_with_exit_status_2(
     done = airtoll("decrypt", wep40, "--key", WEP40)
     assert done.returncode == 2
     words = one_line(done)
-    assert words == f"{wep40}: capture cut short: record 6 at octet 732 needs 1090 octets, 268 are left"
+    assert words == f"{wep40}: capture cut short: record 6 at octet 732 requires 1090 octets, 268 are left"
     assert len(records((tmp_path / "wep40-dec.pcap").read_bytes())) == 4
     assert "\n4  decrypted" in done.stdout
 

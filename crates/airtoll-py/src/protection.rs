@@ -12,7 +12,7 @@ use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
     SealFault, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
 };
-use wlan_frames::{FrameControl, FrameError, MacAddr, QosControl};
+use wlan_frames::{DataFrame, FrameControl, FrameError, MacAddr, MacHeader};
 
 /// Octets of the temporal key of a suite.
 #[pyfunction]
@@ -65,9 +65,6 @@ enum Key {
     Aes(Box<TemporalKey>),
     Bip(Box<Bip>),
 }
-
-/// Position of Address 2, the address of the transmitter.
-const ADDR2: Range<usize> = 10..16;
 
 /// Why a TKIP frame with four addresses is refused if the authenticator is unknown.
 const NO_AUTHENTICATOR: &str =
@@ -236,11 +233,15 @@ impl Protection {
     /// Whether a frame has the Michael key of the access point or, with four addresses, of the authenticator. `None` if
     /// that is unknown. It has no meaning for other suites.
     fn is_from_ap(&self, mpdu: &[u8]) -> Option<bool> {
-        match (&self.key, FrameControl::parse(mpdu), mpdu.get(ADDR2)) {
-            (Key::Tkip { authenticator, .. }, Ok(fc), Some(transmitter)) if fc.has_addr4() => {
-                authenticator.map(|authenticator| authenticator.0 == transmitter)
+        let Ok(header) = MacHeader::parse(mpdu) else {
+            return Some(false);
+        };
+        let fc = header.frame_control();
+        match &self.key {
+            Key::Tkip { authenticator, .. } if fc.has_addr4() => {
+                authenticator.map(|authenticator| authenticator == header.transmitter())
             }
-            (_, fc, _) => Some(fc.is_ok_and(|fc| fc.has(FrameControl::FROM_DS))),
+            _ => Some(fc.has(FrameControl::FROM_DS)),
         }
     }
 
@@ -436,10 +437,7 @@ fn check(key: &Bip, mpdu: &[u8], expected: IntegrityKeyId) -> Result<Opened, Ref
 }
 
 fn tid(mpdu: &[u8]) -> u8 {
-    let qos_at = FrameControl::parse(mpdu).ok().and_then(FrameControl::qos_offset);
-    qos_at.map_or(0, |at| {
-        QosControl(u16::from_le_bytes([mpdu[at], mpdu[at + 1]])).tid()
-    })
+    DataFrame::parse(mpdu).map_or(0, |frame| frame.tid())
 }
 
 fn refused(error: OpenError) -> Refused {

@@ -324,7 +324,7 @@ fn contradictory_scenarios_are_refused() {
         (refused(&|s| s.processors[0].octet_ns = -1.0), "-1 ns"),
         (refused(&|s| s.processor_limit = 0), "at least one frame"),
         (refused(&|s| s.duration = Nanos::ZERO), "longer than 0"),
-        (refused(&|s| s.wired.rate_bps = 0), "needs a rate"),
+        (refused(&|s| s.wired.rate_bps = 0), "requires a rate"),
         (
             refused(&|s| s.flows[0].source = Source::Saturated { payload_b: 0 }),
             "at least 1 octet",

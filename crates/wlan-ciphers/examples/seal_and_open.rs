@@ -53,7 +53,7 @@ impl Sender {
             addr3: MacAddr([2, 0, 0, 0, 0, 3]),
             ..DataHeader::default()
         };
-        // The frames need room for the cipher header before the payload and for the MIC after it.
+        // The frames require space for the cipher header before the payload and for the MIC after it.
         let mut frames = Vec::new();
         for (number, payload) in (0..).zip(payloads) {
             let header = DataHeader {

@@ -12,6 +12,7 @@
 // A payload length fits the two octets that RFC 3610 gives it.
 #![allow(clippy::cast_possible_truncation)]
 
+use wlan_frames::frame_control::{SUBTYPE_ACTION, SUBTYPE_DEAUTHENTICATION, SUBTYPE_DISASSOCIATION};
 use wlan_frames::{FrameControl, FrameError, FrameType, QosControl};
 
 use crate::PacketNumber;
@@ -23,8 +24,6 @@ const COUNTER_FLAGS: u8 = 0x01;
 /// Offset of A4 if present, else of the first field after Sequence Control.
 const ADDR4_AT: usize = 24;
 
-/// Frame Control bits 0 and 1, which are 0 in every defined version.
-const PROTOCOL_VERSION: u16 = 0b11;
 /// Frame Control bits 4 to 6: the subtype without its QoS bit.
 const FC_SUBTYPE_LOW: u16 = 0x0070;
 /// Management bit of the first octet of a CCM nonce (12.5.3.3.4).
@@ -32,11 +31,6 @@ const MANAGEMENT_FLAG: u8 = 0x10;
 
 /// Bit of QoS Control (9.2.4.5.9).
 const AMSDU_PRESENT: u64 = 1 << 7;
-
-/// Subtypes of management frames that can be robust (12.2.8).
-const DISASSOCIATION: u8 = 10;
-const DEAUTHENTICATION: u8 = 12;
-const ACTION: u8 = 13;
 
 /// The sequence in which a frame is numbered and checked for replay: a TID, or robust management frames (12.5.3.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,8 +74,12 @@ static LAYOUTS: [Layout; 512] = {
 
 impl Layout {
     const fn of(fc: FrameControl) -> Layout {
+        // The frames that can be robust (12.2.8).
         let is_management = matches!(fc.frame_type(), FrameType::Management)
-            && matches!(fc.subtype(), DISASSOCIATION | DEAUTHENTICATION | ACTION);
+            && matches!(
+                fc.subtype(),
+                SUBTYPE_DISASSOCIATION | SUBTYPE_DEAUTHENTICATION | SUBTYPE_ACTION
+            );
         let mut fc_mask = !(FrameControl::RETRY | FrameControl::POWER_MGMT | FrameControl::MORE_DATA);
         if fc.is_data_with_body() {
             fc_mask &= !FC_SUBTYPE_LOW;
@@ -153,7 +151,7 @@ impl<'a> Header<'a> {
         };
         let fc = FrameControl(u16::from_le_bytes(fc));
         let layout = &LAYOUTS[usize::from(fc.0 >> 2 & 0x3f | (fc.0 >> 8 & 3) << 6 | (fc.0 >> 15) << 8)];
-        if layout.len == 0 || fc.0 & PROTOCOL_VERSION != 0 {
+        if layout.len == 0 || fc.version() != 0 {
             return Err(HeaderError::NotProtectable);
         }
         if mpdu.len() < usize::from(layout.len) {

@@ -12,7 +12,7 @@
 //!
 //! The caller supplies the 24-bit IV as a counter value, most significant octet first. WEP permits the counter to wrap,
 //! and no value is skipped. Skipping "weak" IVs was a vendor's remedy outside the standard: it shortens the cycle and
-//! does not stop attacks that need no weak IVs.
+//! does not stop attacks that require no weak IVs.
 //!
 //! Opening supports Data frames only. The third frame of shared key authentication, the only other frame that WEP
 //! encrypts, is not opened.

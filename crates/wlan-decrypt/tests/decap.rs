@@ -217,7 +217,7 @@ fn ethernet(rest: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
+fn fragments_are_reassembled_before_the_tkip_mic_is_checked() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
     let (wep_key, station) = (Wep::new(b"weak!").unwrap(), Tkip::new(&[9; 32], Role::Supplicant));
     let michael = MichaelHeader {
@@ -281,7 +281,7 @@ fn wep_frame(transmitter: MacAddr, tid: u8, number: u16, retry: bool) -> Vec<u8>
 }
 
 #[test]
-fn a_record_that_the_capture_cut_short_is_not_decrypted() {
+fn truncated_records_are_not_decrypted() {
     let mpdu = wep_frame(SA, 0, 1, false);
     let mut decap = Decap::new(vec![CaptureKey::Wep(Wep::new(&hex(WEP40)).unwrap())]);
     let mut of_length = |captured: usize| {
@@ -322,7 +322,7 @@ fn a_retransmission_repeats_transmitter_tid_and_sequence_number() {
 }
 
 #[test]
-fn a_frame_that_does_not_open_says_whether_key_mic_or_length_is_wrong() {
+fn frames_that_do_not_open_report_a_wrong_key_mic_or_length() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
     let frame = |key: [u8; 32], number: u16| {
         let header = header(number, 0, false);
@@ -489,7 +489,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
 }
 
 #[test]
-fn fragments_that_add_up_to_more_than_a_record_can_hold_give_no_frame() {
+fn fragments_longer_than_a_record_in_total_give_no_frame() {
     let key = Wep::new(b"weak!").unwrap();
     let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
     let mut whole = |number: u16, len: usize| {
@@ -575,7 +575,7 @@ fn an_amsdu_is_split_into_msdus() {
 }
 
 #[test]
-fn llc_headers_become_an_ethertype_or_stay_behind_a_length() {
+fn llc_headers_become_an_ethertype_or_follow_a_length() {
     let key = Wep::new(b"weak!").unwrap();
     let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
     let mut number = 0;

@@ -117,7 +117,7 @@ fn as_pcapng(capture: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_decrypted_as_in_memory_in_either_format() {
+fn files_of_both_formats_decrypt_like_captures_in_memory() {
     let (expected, counts) = in_memory(&wep40());
     let folder = Folder::new();
     for (capture, other_link_type) in [(wep40(), 0), (as_pcapng(&wep40()), 12)] {
@@ -182,7 +182,7 @@ fn without_decrypted_frames_an_existing_output_is_kept() {
 }
 
 #[test]
-fn the_caller_can_stop_and_nothing_is_left() {
+fn a_stopped_decryption_leaves_no_file() {
     let folder = Folder::new();
     fs::write(folder.path("in.pcap"), wep40()).unwrap();
     let stopped = decrypt(&folder.path("in.pcap"), &folder.path("out.pcap"), keys(), |_| {
@@ -194,7 +194,7 @@ fn the_caller_can_stop_and_nothing_is_left() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_the_reason() {
+fn unusable_files_are_reported_with_the_reason() {
     let folder = Folder::new();
     let said = |result: Result<Decrypted, DecryptError>| {
         let words = result.unwrap_err().to_string();
@@ -248,7 +248,7 @@ fn files_that_cannot_be_used_are_named_with_the_reason() {
 }
 
 #[test]
-fn an_output_that_is_a_link_is_followed() {
+fn an_output_path_that_is_a_symbolic_link_is_followed() {
     let folder = Folder::new();
     fs::write(folder.path("real.pcap"), "").unwrap();
     symlink("real.pcap", folder.path("out.pcap")).unwrap();

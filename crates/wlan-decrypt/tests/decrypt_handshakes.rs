@@ -85,7 +85,7 @@ fn finding(decrypted: &Decrypted, station: MacAddr) -> Finding {
 }
 
 #[test]
-fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_together() {
+fn every_cipher_and_key_management_decrypts_unicast_group_fragmented_and_aggregated_frames() {
     let of = |protocol, akm, suite| Policy::of(protocol, akm, suite);
     let mixed = Policy {
         group: Suite::Tkip,
@@ -129,7 +129,7 @@ fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_tog
 /// Between two ends with SPP A-MSDU capability, the MIC covers A-MSDU Present (IEEE 802.11-2020 9.4.2.24.4,
 /// 12.5.3.3.3). A beacon or message 3 shows the capability of the access point, message 2 that of the station.
 #[test]
-fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
+fn spp_amsdus_are_decrypted_if_both_ends_support_them() {
     let policy = |capabilities| Policy {
         capabilities: RsnCapabilities(capabilities),
         ..Policy::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128)
@@ -175,7 +175,7 @@ fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
 }
 
 #[test]
-fn sae_and_owe_decrypt_with_the_pmk_and_say_that_no_passphrase_makes_it() {
+fn sae_and_owe_decrypt_with_the_pmk_and_report_that_no_passphrase_derives_it() {
     for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
         let octets = vec![0x5a; len];
         let mut air = Air::new();
@@ -229,7 +229,7 @@ fn keys_are_followed_through_rekeys_in_the_middle_of_a_batch() {
 }
 
 #[test]
-fn a_station_that_roams_and_networks_of_other_names_are_told_apart() {
+fn roaming_stations_and_other_networks_are_distinguished() {
     let (far, foreign) = (MacAddr([2, 0, 0, 0, 0, 9]), MacAddr([2, 0, 0, 0, 0, 10]));
     let policy = Policy::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128);
     let mut air = Air::new();
@@ -261,7 +261,7 @@ fn a_station_that_roams_and_networks_of_other_names_are_told_apart() {
 }
 
 #[test]
-fn a_hidden_ssid_comes_from_a_request_to_associate_or_from_the_user_even_after_the_handshake() {
+fn a_hidden_ssid_is_learned_from_an_association_request_or_the_user_even_after_the_handshake() {
     for (subtype, fixed_len) in [(0, 4), (2, 10), (5, 12)] {
         for before in [true, false] {
             let mut air = Air::new();
@@ -336,7 +336,7 @@ fn missing_handshake_messages_are_reported_and_earlier_frames_skipped() {
 }
 
 #[test]
-fn many_frames_come_out_in_the_order_of_the_capture_whatever_their_cipher() {
+fn frames_of_all_ciphers_keep_the_order_of_the_capture() {
     let mut air = Air::new();
     let mut networks: Vec<Bss> = [Suite::Tkip, Suite::Ccmp128, Suite::Gcmp256]
         .into_iter()

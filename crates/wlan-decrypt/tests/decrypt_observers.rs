@@ -110,7 +110,7 @@ fn airdecap(folder: &Path) -> Option<Vec<(u64, Vec<u8>)>> {
 }
 
 #[test]
-fn airdecap_gives_the_same_records_of_tkip_and_ccmp() {
+fn airdecap_gives_the_same_records_for_tkip_and_ccmp() {
     for (name, protocol, suite) in [
         ("wpa-tkip", Protocol::Wpa, Suite::Tkip),
         ("rsn-tkip", Protocol::Rsn, Suite::Tkip),

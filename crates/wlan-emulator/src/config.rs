@@ -27,7 +27,7 @@ pub struct Config {
     pub beacon_key: Option<String>,
     /// The type of the hosts' devices: IP packets or Ethernet frames.
     pub device: Kind,
-    /// What moves the machine's clock.
+    /// The clock of the machine.
     #[serde(default)]
     pub clock: ClockKind,
     /// The path of the capture of the air.

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_named_by_what_they_are() {
+    fn hosts_are_named_after_their_role() {
         let names = |stations, server| {
             let roster = Roster::new(stations, server).unwrap();
             (0..roster.len())

@@ -13,13 +13,9 @@ use alloc::vec::Vec;
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
 use crate::frame_control::SUBTYPE_BEACON;
+use crate::mac_header::{ADDR1 as DA, ADDR2 as SA, ADDR3 as BSSID, DURATION, SEQUENCE};
 use crate::{FrameControl, FrameError, FrameType, MacAddr, SequenceControl};
 
-const DURATION: usize = 2;
-const DA: usize = 4;
-const SA: usize = 10;
-const BSSID: usize = 16;
-const SEQUENCE: usize = 22;
 const TIMESTAMP: usize = 24;
 const INTERVAL: usize = 32;
 const CAPABILITY: usize = 34;

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_is_found_behind_every_header_with_and_without_fcs() {
+    fn the_frame_is_found_after_every_capture_header_with_and_without_fcs() {
         let mut prism = [0; 144];
         prism[0] = 0x44;
         prism[4] = 144;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn radiotap_says_whether_the_fcs_is_there_and_right() {
+    fn radiotap_states_whether_the_fcs_is_present_and_correct() {
         let wrong = Err(FrameError::Field("the frame check sequence is wrong"));
         assert_eq!(with_radiotap(FLAG_FCS, &with_fcs()), Ok(FRAME.to_vec()));
         assert_eq!(with_radiotap(FLAG_FCS, FRAME), wrong);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_behind_the_header_is_removed_only_if_radiotap_says_so() {
+    fn padding_after_the_header_is_removed_only_if_radiotap_flags_it() {
         const QOS_HEADER: [u8; 26] = {
             let mut header = [0; 26];
             header[0] = 0x88;
@@ -238,13 +238,13 @@ mod tests {
             with_radiotap(FLAG_DATA_PAD, &padded[..28]),
             Ok(QOS_HEADER.to_vec())
         );
-        // A header of 24 octets needs no padding.
+        // A header of 24 octets requires no padding.
         let data = [&[0x08; 1][..], &[0; 23], b"body"].concat();
         assert_eq!(with_radiotap(FLAG_DATA_PAD, &data), Ok(data));
     }
 
     #[test]
-    fn a_frame_too_short_for_frame_control_and_fcs_stays_whole() {
+    fn a_frame_too_short_for_frame_control_and_fcs_is_unchanged() {
         // Four zero octets are the FCS of an empty frame.
         let empty = [0; 4];
         let mut one_octet = vec![0x08];

@@ -10,14 +10,8 @@
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
 use crate::frame_control::{SUBTYPE_DATA, SUBTYPE_QOS_DATA};
+use crate::mac_header::{ADDR1, ADDR2, ADDR3, AFTER_SEQUENCE, DURATION, SEQUENCE};
 use crate::{FrameControl, FrameError, FrameType, MacAddr};
-
-const DURATION: usize = 2;
-const ADDR1: usize = 4;
-const ADDR2: usize = 10;
-const ADDR3: usize = 16;
-const SEQUENCE: usize = 22;
-const AFTER_SEQUENCE: usize = 24;
 
 /// Sequence Control, IEEE 802.11-2020 9.2.4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

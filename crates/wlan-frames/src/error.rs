@@ -7,7 +7,7 @@ use crate::FrameType;
 #[non_exhaustive]
 pub enum FrameError {
     /// The octets end before the end of a field.
-    #[error("{what} needs {needed} octets, got {have}")]
+    #[error("{what} requires {needed} octets, got {have}")]
     Truncated {
         /// The wire type being read.
         what: &'static str,

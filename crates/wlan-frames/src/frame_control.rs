@@ -15,8 +15,26 @@ use crate::{FrameError, FrameType};
 pub const SUBTYPE_DATA: u8 = 0;
 /// Subtype of a QoS Data frame, Table 9-1.
 pub const SUBTYPE_QOS_DATA: u8 = 8;
+/// Subtype of an Association Request frame, Table 9-1.
+pub const SUBTYPE_ASSOCIATION_REQUEST: u8 = 0;
+/// Subtype of an Association Response frame, Table 9-1.
+pub const SUBTYPE_ASSOCIATION_RESPONSE: u8 = 1;
+/// Subtype of a Reassociation Request frame, Table 9-1.
+pub const SUBTYPE_REASSOCIATION_REQUEST: u8 = 2;
+/// Subtype of a Probe Request frame, Table 9-1.
+pub const SUBTYPE_PROBE_REQUEST: u8 = 4;
+/// Subtype of a Probe Response frame, Table 9-1.
+pub const SUBTYPE_PROBE_RESPONSE: u8 = 5;
 /// Subtype of a Beacon frame, Table 9-1.
 pub const SUBTYPE_BEACON: u8 = 8;
+/// Subtype of a Disassociation frame, Table 9-1.
+pub const SUBTYPE_DISASSOCIATION: u8 = 10;
+/// Subtype of an Authentication frame, Table 9-1.
+pub const SUBTYPE_AUTHENTICATION: u8 = 11;
+/// Subtype of a Deauthentication frame, Table 9-1.
+pub const SUBTYPE_DEAUTHENTICATION: u8 = 12;
+/// Subtype of an Action frame, Table 9-1.
+pub const SUBTYPE_ACTION: u8 = 13;
 /// Subtype of a BlockAckReq frame, Table 9-1.
 pub const SUBTYPE_BLOCK_ACK_REQ: u8 = 8;
 /// Subtype of a BlockAck frame, Table 9-1.
@@ -74,10 +92,16 @@ impl FrameControl {
     pub fn parse(bytes: &[u8]) -> Result<FrameControl, FrameError> {
         need("a Frame Control field", bytes, 2)?;
         let fc = FrameControl(get_u16(bytes, 0));
-        match fc.0 & 0b11 {
+        match fc.version() {
             0 => Ok(fc),
-            _ => Err(FrameError::Version(bytes[0] & 0b11)),
+            version => Err(FrameError::Version(version)),
         }
+    }
+
+    /// The protocol version, 0 to 3; 0 in every defined frame (9.2.4.1.2).
+    #[must_use]
+    pub const fn version(self) -> u8 {
+        self.0.to_le_bytes()[0] & 0b11
     }
 
     /// The frame's type.

@@ -13,6 +13,7 @@
 //! | module | contents | source |
 //! |---|---|---|
 //! | [`frame_control`] | the first two octets, and the header length | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
+//! | [`MacHeader`] | the fields that the headers of Data and management frames share | 9.3.2.1, 9.3.3.2 |
 //! | [`data`] | MAC header of Data and QoS Data frames, as a view and as a value | 9.3.2 |
 //! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
 //! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
@@ -46,6 +47,7 @@ mod addr;
 mod bytes;
 mod error;
 mod frame_type;
+mod mac_header;
 mod role;
 
 pub mod ampdu;
@@ -74,6 +76,7 @@ pub use error::FrameError;
 pub use frame_control::FrameControl;
 pub use frame_type::FrameType;
 pub use llc::{EtherType, LlcSnap};
+pub use mac_header::MacHeader;
 pub use management::Management;
 pub use role::Role;
 pub use rsn::{RsnElement, WpaElement};

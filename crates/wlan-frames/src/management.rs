@@ -17,24 +17,14 @@
 use crate::beacon::elements;
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
+use crate::frame_control::{
+    SUBTYPE_ACTION, SUBTYPE_ASSOCIATION_REQUEST, SUBTYPE_ASSOCIATION_RESPONSE, SUBTYPE_AUTHENTICATION,
+    SUBTYPE_DEAUTHENTICATION, SUBTYPE_DISASSOCIATION, SUBTYPE_PROBE_REQUEST, SUBTYPE_PROBE_RESPONSE,
+};
+use crate::mac_header::{
+    ADDR1 as DA, ADDR2 as SA, ADDR3 as BSSID, AFTER_SEQUENCE as BODY, DURATION, SEQUENCE,
+};
 use crate::{FrameControl, FrameError, FrameType, MacAddr, SequenceControl};
-
-const DURATION: usize = 2;
-const DA: usize = 4;
-const SA: usize = 10;
-const BSSID: usize = 16;
-const SEQUENCE: usize = 22;
-const BODY: usize = 24;
-
-// Subtypes (Table 9-1).
-const ASSOCIATION_REQUEST: u8 = 0;
-const ASSOCIATION_RESPONSE: u8 = 1;
-const PROBE_REQUEST: u8 = 4;
-const PROBE_RESPONSE: u8 = 5;
-const DISASSOCIATION: u8 = 10;
-const AUTHENTICATION: u8 = 11;
-const DEAUTHENTICATION: u8 = 12;
-const ACTION: u8 = 13;
 
 /// Authentication algorithm (9.4.1.1): open system.
 pub const OPEN_SYSTEM: u16 = 0;
@@ -143,14 +133,14 @@ pub enum Body<'a> {
 impl<'a> Body<'a> {
     fn subtype(&self) -> u8 {
         match self {
-            Body::ProbeRequest { .. } => PROBE_REQUEST,
-            Body::ProbeResponse { .. } => PROBE_RESPONSE,
-            Body::Authentication { .. } => AUTHENTICATION,
-            Body::AssociationRequest { .. } => ASSOCIATION_REQUEST,
-            Body::AssociationResponse { .. } => ASSOCIATION_RESPONSE,
-            Body::Deauthentication { .. } => DEAUTHENTICATION,
-            Body::Disassociation { .. } => DISASSOCIATION,
-            Body::Action { .. } => ACTION,
+            Body::ProbeRequest { .. } => SUBTYPE_PROBE_REQUEST,
+            Body::ProbeResponse { .. } => SUBTYPE_PROBE_RESPONSE,
+            Body::Authentication { .. } => SUBTYPE_AUTHENTICATION,
+            Body::AssociationRequest { .. } => SUBTYPE_ASSOCIATION_REQUEST,
+            Body::AssociationResponse { .. } => SUBTYPE_ASSOCIATION_RESPONSE,
+            Body::Deauthentication { .. } => SUBTYPE_DEAUTHENTICATION,
+            Body::Disassociation { .. } => SUBTYPE_DISASSOCIATION,
+            Body::Action { .. } => SUBTYPE_ACTION,
         }
     }
 
@@ -230,36 +220,36 @@ impl<'a> Body<'a> {
             all.map(|()| octets)
         };
         let body = match subtype {
-            PROBE_REQUEST => Body::ProbeRequest {
+            SUBTYPE_PROBE_REQUEST => Body::ProbeRequest {
                 elements: whole(bytes)?,
             },
-            PROBE_RESPONSE => Body::ProbeResponse {
+            SUBTYPE_PROBE_RESPONSE => Body::ProbeResponse {
                 elements: whole(fixed("the body of a Probe Response frame", 12)?)?,
                 timestamp_us: u64::from_le_bytes(array(bytes, 0)),
                 interval_tu: get_u16(bytes, 8),
                 capability: get_u16(bytes, 10),
             },
-            AUTHENTICATION => Body::authentication(bytes)?,
-            ASSOCIATION_REQUEST => Body::AssociationRequest {
+            SUBTYPE_AUTHENTICATION => Body::authentication(bytes)?,
+            SUBTYPE_ASSOCIATION_REQUEST => Body::AssociationRequest {
                 elements: whole(fixed("the body of an Association Request frame", 4)?)?,
                 capability: get_u16(bytes, 0),
                 listen_interval: get_u16(bytes, 2),
             },
-            ASSOCIATION_RESPONSE => Body::AssociationResponse {
+            SUBTYPE_ASSOCIATION_RESPONSE => Body::AssociationResponse {
                 elements: whole(fixed("the body of an Association Response frame", 6)?)?,
                 capability: get_u16(bytes, 0),
                 status: get_u16(bytes, 2),
                 aid: get_u16(bytes, 4),
             },
-            DEAUTHENTICATION => Body::Deauthentication {
+            SUBTYPE_DEAUTHENTICATION => Body::Deauthentication {
                 elements: whole(fixed("the body of a Deauthentication frame", 2)?)?,
                 reason: get_u16(bytes, 0),
             },
-            DISASSOCIATION => Body::Disassociation {
+            SUBTYPE_DISASSOCIATION => Body::Disassociation {
                 elements: whole(fixed("the body of a Disassociation frame", 2)?)?,
                 reason: get_u16(bytes, 0),
             },
-            ACTION => Body::Action {
+            SUBTYPE_ACTION => Body::Action {
                 rest: fixed("the body of an Action frame", 1)?,
                 category: bytes[0],
             },

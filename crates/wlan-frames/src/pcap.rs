@@ -117,7 +117,7 @@ pub enum PcapError {
         have: usize,
     },
     /// The file ends within a record.
-    #[error("capture cut short: record {record} at octet {offset} needs {needed} octets, {have} are left")]
+    #[error("capture cut short: record {record} at octet {offset} requires {needed} octets, {have} are left")]
     Truncated {
         /// Number of the record, from 1.
         record: u64,
@@ -139,7 +139,7 @@ pub enum PcapError {
         len: u32,
     },
     /// A pcapng file ends within a block.
-    #[error("capture cut short: the block at octet {offset} needs {needed} octets, {have} are left")]
+    #[error("capture cut short: the block at octet {offset} requires {needed} octets, {have} are left")]
     TruncatedBlock {
         /// Offset of the block in the file, in octets.
         offset: u64,

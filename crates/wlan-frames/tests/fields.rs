@@ -35,7 +35,7 @@ fn frame_control() {
 
 /// Table 9-1, 9.3.2.1, 9.3.3.2.
 #[test]
-fn frame_control_gives_the_kind_of_a_frame_and_the_length_of_its_header() {
+fn frame_control_determines_the_kind_of_a_frame_and_the_length_of_its_header() {
     for subtype in 0..16 {
         for flags in 0..=u8::MAX {
             let [to_ds, from_ds, htc] = [0, 1, 7].map(|position| flags >> position & 1 == 1);
@@ -65,7 +65,7 @@ fn frame_control_gives_the_kind_of_a_frame_and_the_length_of_its_header() {
 }
 
 #[test]
-fn kinds_and_protocols_are_named_in_messages() {
+fn frame_types_and_ethertypes_have_a_text_form() {
     let types = [
         FrameType::Management,
         FrameType::Control,

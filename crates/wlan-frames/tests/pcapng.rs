@@ -179,7 +179,7 @@ fn sections_interfaces_and_packets_of_every_kind_are_read() {
 }
 
 #[test]
-fn a_file_cut_anywhere_gives_what_comes_before_and_the_place() {
+fn a_file_cut_anywhere_gives_its_complete_records_and_the_offset() {
     let (file, records) = everything();
     let mut classic = pcap::file_header().to_vec();
     for data in [&b"abc"[..], b"", b"defgh"] {
@@ -215,7 +215,7 @@ fn a_file_cut_anywhere_gives_what_comes_before_and_the_place() {
 }
 
 #[test]
-fn damaged_blocks_are_named_by_their_place() {
+fn damaged_blocks_are_reported_with_their_offset() {
     let interface = LITTLE.interface(105, 0, &[]);
     let good = [LITTLE.section(), interface].concat();
     let at = good.len() as u64;
@@ -268,7 +268,7 @@ fn a_block_of_packets_has_at_most_16_mib() {
 }
 
 #[test]
-fn octets_that_were_not_decoded_count_as_there_when_a_file_is_cut() {
+fn undecoded_octets_count_as_present_in_a_truncated_file() {
     let file = [LITTLE.section(), LITTLE.block(NAMES, &[1; 100])].concat();
     let mut decoder = Decoder::default();
     assert_eq!(decoder.step(&file), Ok(Step::Skip(28)));
@@ -282,7 +282,7 @@ fn octets_that_were_not_decoded_count_as_there_when_a_file_is_cut() {
 }
 
 #[test]
-fn a_long_block_of_no_interest_is_not_kept_in_memory() {
+fn a_long_skipped_block_is_not_kept_in_memory() {
     let mut file = [LITTLE.section(), LITTLE.block(NAMES, &vec![1; 40 << 20])].concat();
     assert_eq!(read(&file, 4096), (vec![], Ok(())));
     file.truncate(1000);
@@ -294,7 +294,7 @@ fn a_long_block_of_no_interest_is_not_kept_in_memory() {
     assert_eq!(read(&file, 4096), (vec![], Err(cut)));
     assert_eq!(
         cut.to_string(),
-        "capture cut short: the block at octet 28 needs 41943052 octets, 972 are left"
+        "capture cut short: the block at octet 28 requires 41943052 octets, 972 are left"
     );
 }
 
@@ -322,7 +322,7 @@ fn editcap_writes_the_same_records_as_pcapng() {
 
 proptest! {
     #[test]
-    fn no_octets_make_the_decoder_panic_and_pieces_make_no_difference(
+    fn no_octets_make_the_decoder_panic_and_pieces_do_not_change_the_result(
         mut octets in proptest::collection::vec(any::<u8>(), 0..200), kind in 0usize..4, piece in 1usize..40,
     ) {
         let ng = [LITTLE.section(), LITTLE.interface(105, 0, &[])].concat();
@@ -332,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn one_wrong_octet_is_survived(place in any::<prop::sample::Index>(), value: u8, piece in 1usize..40) {
+    fn one_wrong_octet_never_panics(place in any::<prop::sample::Index>(), value: u8, piece in 1usize..40) {
         let mut file = everything().0;
         let place = place.index(file.len());
         file[place] = value;

@@ -5,7 +5,7 @@ use wlan_frames::beacon::{self, Beacon};
 use wlan_frames::control::{BlockAck, BlockAckReq};
 use wlan_frames::pcap::{self, PcapError, Record};
 use wlan_frames::radiotap::{Channel, Mcs, Radiotap};
-use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, MacAddr, QosControl, fcs};
+use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, MacAddr, MacHeader, QosControl, fcs};
 
 #[test]
 fn other_frames_are_refused_as_data_frames() {
@@ -38,12 +38,31 @@ fn other_frames_are_refused_as_data_frames() {
     let cut = DataHeader::parse(&[0x88, 0x01, 0, 0]).unwrap_err();
     assert_eq!(
         cut.to_string(),
-        "the header of a data frame needs 26 octets, got 4"
+        "the header of a data frame requires 26 octets, got 4"
     );
 }
 
 #[test]
-fn a_header_with_four_addresses_needs_both_directions() {
+fn only_data_and_management_frames_have_a_mac_header_with_three_addresses() {
+    let of = |first: [u8; 2]| {
+        let mut octets = [0; MacHeader::LEN];
+        octets[..2].copy_from_slice(&first);
+        MacHeader::parse(&octets).map(|header| header.frame_control().frame_type())
+    };
+    assert_eq!(of([0x88, 0x01]), Ok(FrameType::Data));
+    assert_eq!(of([0x80, 0x00]), Ok(FrameType::Management));
+    for other in [[0xd4, 0x00], [0x0c, 0x00]] {
+        assert!(matches!(of(other), Err(FrameError::Field(_))), "{other:02x?}");
+    }
+    for version in 1..=3 {
+        assert_eq!(of([0x88 | version, 0x01]), Err(FrameError::Version(version)));
+    }
+    let cut = MacHeader::parse(&[0x88; 23]).unwrap_err();
+    assert_eq!(cut.to_string(), "a MAC header requires 24 octets, got 23");
+}
+
+#[test]
+fn a_fourth_address_requires_to_ds_and_from_ds() {
     let header = DataHeader {
         to_ds: true,
         addr4: Some(wlan_frames::MacAddr::default()),
@@ -53,7 +72,7 @@ fn a_header_with_four_addresses_needs_both_directions() {
 }
 
 #[test]
-fn header_lengths_are_those_of_the_standard() {
+fn header_lengths_agree_with_the_standard() {
     let plain = DataHeader::default();
     let qos = DataHeader {
         qos: Some(QosControl::default()),
@@ -78,7 +97,7 @@ fn header_lengths_are_those_of_the_standard() {
 }
 
 #[test]
-fn other_llc_headers_and_block_acks() {
+fn other_llc_headers_and_block_ack_variants_are_refused() {
     let netbeui = [0xf0, 0xf0, 0x03, 0, 0, 0, 0, 0];
     assert!(matches!(LlcSnap::parse(&netbeui), Err(FrameError::Field(_))));
     let mut basic = [0; BlockAck::LEN];
@@ -119,7 +138,7 @@ fn other_llc_headers_and_block_acks() {
 }
 
 #[test]
-fn only_beacons_of_an_access_point_to_all_are_accepted() {
+fn only_broadcast_beacons_of_an_access_point_are_accepted() {
     let mut elements = Vec::new();
     beacon::push_element(&mut elements, 0, b"airtoll");
     let beacon = Beacon {
@@ -162,7 +181,7 @@ fn only_beacons_of_an_access_point_to_all_are_accepted() {
 }
 
 #[test]
-fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
+fn radiotap_vht_fields_of_several_users_or_ldpc_are_dropped() {
     // Guard interval and bandwidth are known; MCS 9, 2 streams, 80 MHz.
     let usual = [0x44, 0, 0x04, 4, 0x92, 0, 0, 0, 0, 0, 0, 0];
     let read = |field: [u8; 12]| {
@@ -186,7 +205,7 @@ fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
 
 /// The MCS field of radiotap: mask of known values, flags (bandwidth 0 to 3, guard interval in bit 2), index.
 #[test]
-fn radiotap_of_ht_frames_counts_only_if_bandwidth_index_and_guard_interval_are_known() {
+fn a_radiotap_mcs_field_counts_only_if_bandwidth_index_and_guard_interval_are_known() {
     let read = |known, flags, index| {
         let header = [0, 0, 11, 0, 0, 0, 0x08, 0, known, flags, index];
         Radiotap::parse(&header).unwrap().0.mcs
@@ -212,7 +231,7 @@ fn radiotap_of_ht_frames_counts_only_if_bandwidth_index_and_guard_interval_are_k
 }
 
 #[test]
-fn empty_delimiters_are_those_that_hardware_sends() {
+fn empty_delimiters_equal_those_of_hardware() {
     let mut octets = [0; 4];
     Delimiter {
         eof: false,
@@ -237,7 +256,7 @@ fn subframes_are_padded_to_four_octets() {
 }
 
 #[test]
-fn fcs_of_the_ccmp_test_mpdu_of_the_standard() {
+fn the_fcs_of_the_ccmp_mpdu_in_the_standard_is_correct() {
     // IEEE Std 802.11-2012 M.6.4, MPDU and FCS as printed.
     let mpdu = [
         0x08, 0x48, 0xc3, 0x2c, 0x0f, 0xd2, 0xe1, 0x28, 0xa5, 0x7c, 0x50, 0x30, 0xf1, 0x84, 0x44, 0x08, 0xab,
@@ -250,7 +269,7 @@ fn fcs_of_the_ccmp_test_mpdu_of_the_standard() {
 }
 
 #[test]
-fn radiotap_fields_of_others_are_skipped() {
+fn unsupported_radiotap_fields_are_skipped() {
     // As written by mac80211: two more present words, and the unsupported fields noise, antenna and receive flags.
     let present: u32 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 29 | 1 << 31;
     let mut header = vec![0, 0, 28, 0];
@@ -279,7 +298,7 @@ fn radiotap_fields_of_others_are_skipped() {
 }
 
 #[test]
-fn captures_of_both_orders_and_resolutions() {
+fn captures_of_both_byte_orders_and_resolutions_are_read() {
     for (magic, fraction, ts_ns) in [
         (0xa1b2_3c4d_u32, 5_u32, 7_000_000_005_u64),
         (0xa1b2_c3d4, 5, 7_000_005_000),
@@ -315,7 +334,7 @@ fn files_that_are_not_captures_are_refused() {
 }
 
 #[test]
-fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
+fn a_truncated_capture_gives_its_complete_records_and_then_the_offset() {
     let mut file = pcap::file_header().to_vec();
     for _ in 0..2 {
         file.extend(pcap::record_header(0, 10));
@@ -332,7 +351,7 @@ fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
     assert_eq!(read[1..], [Err(cut)], "and nothing after the error");
     assert_eq!(
         cut.to_string(),
-        "capture cut short: record 2 at octet 50 needs 26 octets, 25 are left"
+        "capture cut short: record 2 at octet 50 requires 26 octets, 25 are left"
     );
 
     let read: Vec<_> = pcap::records(&file[..50 + 7]).collect();

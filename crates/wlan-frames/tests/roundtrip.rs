@@ -8,8 +8,8 @@ use wlan_frames::management::Body;
 use wlan_frames::pcap;
 use wlan_frames::radiotap::{AmpduStatus, Channel, Mcs, Radiotap, Vht, VhtBandwidth};
 use wlan_frames::{
-    DataFrame, DataHeader, EtherType, FrameControl, FrameError, LlcSnap, MacAddr, Management, QosControl,
-    SequenceControl, fcs,
+    DataFrame, DataHeader, EtherType, FrameControl, FrameError, LlcSnap, MacAddr, MacHeader, Management,
+    QosControl, SequenceControl, fcs,
 };
 
 fn addr() -> impl Strategy<Value = MacAddr> {
@@ -134,10 +134,14 @@ proptest! {
             (true, true) => (header.addr3, header.addr4.unwrap()),
         };
         prop_assert_eq!((frame.da(), frame.sa()), (da, sa));
+        let shared = MacHeader::parse(&buf).unwrap();
+        prop_assert_eq!(shared.frame_control(), header.frame_control());
+        let addresses = (shared.receiver(), shared.transmitter(), shared.addr3());
+        prop_assert_eq!(addresses, (header.addr1, header.addr2, header.addr3));
     }
 
     #[test]
-    fn addresses_read_back_from_their_text(addr in addr()) {
+    fn addresses_parse_from_their_text_form(addr in addr()) {
         prop_assert_eq!(addr.to_string().parse::<MacAddr>(), Ok(addr));
     }
 
@@ -263,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn delimiter_roundtrip_and_every_flipped_bit_is_noticed(eof in any::<bool>(), mpdu_len in 0u16..=0x3fff) {
+    fn delimiter_roundtrip_and_every_flipped_bit_is_detected(eof in any::<bool>(), mpdu_len in 0u16..=0x3fff) {
         let delimiter = Delimiter { eof, mpdu_len };
         let mut buf = [0; Delimiter::LEN];
         delimiter.emit(&mut buf);
@@ -276,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn fcs_roundtrip_and_every_flipped_bit_is_noticed(mpdu in proptest::collection::vec(any::<u8>(), 0..64)) {
+    fn fcs_roundtrip_and_every_flipped_bit_is_detected(mpdu in proptest::collection::vec(any::<u8>(), 0..64)) {
         let mut frame = mpdu.clone();
         fcs::append(&mut frame);
         prop_assert_eq!(fcs::check(&frame), Ok(&mpdu[..]));
@@ -302,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn written_captures_read_back(
+    fn written_captures_are_read_unchanged(
         records in proptest::collection::vec(
             (0u64..u64::from(u32::MAX) * 1_000_000_000, proptest::collection::vec(any::<u8>(), 0..40)), 0..8),
     ) {

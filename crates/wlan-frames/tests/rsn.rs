@@ -54,7 +54,7 @@ fn elements_agree_with_hostap() {
 }
 
 #[test]
-fn fields_of_an_element() {
+fn the_fields_of_an_element_are_parsed() {
     let octets = hex("301a0100000fac040200000fac04000fac080100000fac08cc200000000fac06ff");
     let octets = &octets[..octets.len() - 1];
     let octets = [&[0x30, u8::try_from(octets.len() - 2).unwrap()], &octets[2..]].concat();
@@ -137,7 +137,7 @@ fn eapol_data() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn key_data_holds_elements_and_kdes_each_with_its_own_octets() {
+fn each_item_of_key_data_has_its_own_octets() {
     let rsn = [48, 2, 1, 0];
     let rsnx = [244, 1, 0x20];
     let wpa = [221, 6, 0x00, 0x50, 0xf2, 1, 1, 0];

@@ -221,7 +221,7 @@ fn radiotap_of_cck_frames() {
 /// A card that pads the MAC header to a multiple of four octets reports the padding, which the FCS does not cover.
 /// tshark and `captured::mpdu` find the same MSDU with and without padding, and both accept the FCS.
 #[test]
-fn padding_behind_the_mac_header_is_taken_out() {
+fn padding_after_the_mac_header_is_removed() {
     // The FCS is either present and flagged, or absent.
     for (flags, status) in [(FLAG_FCS, "1"), (0, "")] {
         let mut frames = Vec::new();
@@ -400,7 +400,7 @@ fn beacon_with_elements() {
 }
 
 #[test]
-fn data_header_with_everything_in_it() {
+fn data_header_with_all_fields() {
     let header = DataHeader {
         to_ds: true,
         from_ds: true,

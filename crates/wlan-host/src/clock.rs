@@ -9,7 +9,7 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use serde::Deserialize;
 use wlan_air::Nanos;
 
-/// What moves the machine's clock.
+/// The clock of a machine: real, or virtual in a guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockKind {
@@ -60,7 +60,7 @@ impl Clock {
         }
     }
 
-    /// What moves the clock.
+    /// The clock of the machine.
     pub fn kind(&self) -> ClockKind {
         self.kind
     }

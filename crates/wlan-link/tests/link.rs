@@ -177,7 +177,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn three_stations_over_every_transport_with_either_device() {
+fn three_stations_communicate_over_every_transport_with_either_device() {
     for (way, kind, suite) in [
         (Way::Udp4, Kind::Ip, Suite::Ccmp128),
         (Way::Udp6, Kind::Ethernet, Suite::Gcmp256),
@@ -209,7 +209,7 @@ fn three_stations_over_every_transport_with_either_device() {
 }
 
 #[test]
-fn links_without_socket_offloads_behave_alike() {
+fn links_with_and_without_socket_offloads_behave_the_same() {
     let Some(switch) = Switch::new() else { return };
     let suite = Suite::Enhanced(Lanes::Four);
     let [ap, station] = [1, 2].map(|host| {
@@ -255,7 +255,7 @@ fn drops_by_the_kernel_are_counted() {
 }
 
 #[test]
-fn the_longest_packet_fits_and_a_longer_one_goes_in_fragments() {
+fn the_longest_packet_fits_and_a_longer_one_is_fragmented() {
     for way in [Way::Udp4, Way::Udp6, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
         let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
@@ -351,7 +351,7 @@ fn traffic_resumes_after_an_interface_was_removed_and_added() {
 }
 
 #[test]
-fn frames_of_the_control_plane_go_both_ways() {
+fn control_frames_reach_both_ends() {
     for way in [Way::Udp4, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
         let ends = bss(&switch, way, Kind::Ethernet, Suite::Ccmp128, 1);
@@ -525,7 +525,7 @@ fn a_link_that_cannot_open_reports_the_reason_in_one_line() {
 }
 
 #[test]
-fn a_link_without_capabilities_carries_packets_and_finds_an_interface_that_came_again() {
+fn a_link_without_capabilities_carries_packets_and_recovers_a_recreated_interface() {
     let Some(switch) = Switch::new() else { return };
     let (way, suite) = (Way::Ethernet, Suite::Ccmp128);
     let [(ap, at_ap), (station, at_station)] = [1, 2].map(|number| {

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn rc4_has_no_such_limit() {
+    fn rc4_has_no_aes_limit() {
         let wep = Case {
             suite: Suite::Wep104,
             ..CCMP

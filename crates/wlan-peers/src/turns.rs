@@ -15,7 +15,7 @@ const STEADY: f64 = 0.03;
 /// Minimum number of slices per contestant, even after the time limit. On a very busy machine, measuring stops after
 /// twice the time and at least twice as many rounds.
 const LEAST_SLICES: usize = 7;
-/// A batch is long if it takes more nanoseconds than this. Long batches need no warm-up and fewer slices.
+/// A batch is long if it takes more nanoseconds than this. Long batches require no warm-up and fewer slices.
 const LONG_NS: f64 = 10.0 * SLICE_NS;
 /// [`LEAST_SLICES`] of a long batch: the smallest number whose quartiles are not its extremes.
 const LEAST_LONG_SLICES: usize = 5;

@@ -45,7 +45,7 @@ fn took_part(library: Library, suite: Suite) -> usize {
 }
 
 #[test]
-fn backends_agree_on_suites_that_no_library_knows() {
+fn backends_agree_on_suites_that_no_library_supports() {
     for suite in suites() {
         if matches!(suite, Suite::Tkip | Suite::Enhanced(_)) {
             for (case, count) in cases(suite) {

@@ -357,7 +357,7 @@ mod tests {
 
     /// The elements in the beacons of hostapd 2.10.
     #[test]
-    fn elements_are_those_of_hostapd() {
+    fn elements_equal_those_of_hostapd() {
         let ccmp = rsn(Akm::WpaPsk, Suite::Ccmp128);
         assert_eq!(
             ccmp.element(),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_chooses_one_of_what_is_offered() {
+    fn a_station_must_choose_one_of_the_offered_suites() {
         let offer = Policy {
             pairwise: vec![Suite::Gcmp128, Suite::Ccmp128],
             akms: vec![Akm::WpaPsk, Akm::WpaPskSha256],
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_wep_nor_bip_protects_data_even_if_both_ends_name_it() {
+    fn neither_wep_nor_bip_protects_data_even_if_both_ends_advertise_it() {
         for suite in [Suite::Wep40, Suite::Wep104, BIP] {
             let ccmp = rsn(Akm::WpaPsk, Suite::Ccmp128);
             let pairwise = Policy {
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transition_bss_takes_psk_without_protected_management_frames() {
+    fn a_transition_bss_accepts_psk_without_protected_management_frames() {
         let ap = Policy {
             akms: vec![Akm::WpaPsk, Akm::Sae],
             ..rsn(Akm::WpaPsk, Suite::Ccmp128)
@@ -494,7 +494,7 @@ mod tests {
 
     /// Like hostapd 2.11 (`wpa_validate_wpa_ie`).
     #[test]
-    fn tkip_for_pairs_excludes_protected_management_frames() {
+    fn tkip_as_the_pairwise_cipher_excludes_protected_management_frames() {
         let tkip = rsn(Akm::WpaPsk, Suite::Tkip);
         assert_eq!(negotiated(&tkip, &tkip), Ok(None));
         let protected = tkip.clone().with_optional_mfp(BIP);
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn extended_key_ids_take_both_ends() {
+    fn extended_key_ids_require_both_ends() {
         let with = Elements::of(&rsn(Akm::WpaPsk, Suite::Ccmp128).with_extended_key_id());
         let without = Elements::of(&rsn(Akm::WpaPsk, Suite::Ccmp128));
         assert!(Association::negotiate(&with, &with).unwrap().extended_key_id);

@@ -1,4 +1,4 @@
-//! Cookies: proof that the initiator of a handshake receives frames sent to its address. They need no state.
+//! Cookies: proof that the initiator of a handshake receives frames sent to its address. They require no state.
 //!
 //! A link under load answers the first frame of an unknown station with a cookie, and continues only with stations
 //! that return it. An attacker with forged addresses never receives the cookie. SAE's anti-clogging token works in
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_of_one_station_in_one_place_and_grows_stale() {
+    fn a_cookie_is_valid_for_one_station_and_place_until_it_expires() {
         let cookies = Cookies::new(&[7; 32]);
         let (station, other) = (MacAddr([2; 6]), MacAddr([4; 6]));
         let at = Duration::from_secs;

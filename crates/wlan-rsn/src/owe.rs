@@ -317,7 +317,7 @@ mod tests {
 
     /// RFC 8110 has no test vectors; these were computed with pyca/cryptography.
     #[test]
-    fn both_sides_compute_what_another_library_does() {
+    fn both_sides_compute_the_same_as_another_library() {
         let vectors: Vec<Vector> = load("owe/independent.json");
         assert_eq!(vectors.len(), Group::ALL.len());
         for vector in vectors {
@@ -348,7 +348,7 @@ mod tests {
 
     /// A value from the tests of Fuchsia's OWE.
     #[test]
-    fn a_station_computes_what_fuchsia_does() {
+    fn a_station_computes_the_same_as_fuchsia() {
         let octets_of = |text: &str| Octets::try_from(text.to_owned()).unwrap().0;
         let secret = octets_of("5d6edb96f46993e0fb7621f93e5d3450813eb8c63ece17ecbf45376c574debb2");
         let pair = KeyPair::of(Group::P256, octets(&secret)).unwrap();

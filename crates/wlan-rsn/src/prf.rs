@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_output_is_the_beginning_of_a_long_one() {
+    fn a_short_output_is_a_prefix_of_a_long_one() {
         let (mut long, mut short) = ([0; 88], [0; 16]);
         prf(b"key", "label", &[b"context"], &mut long);
         prf(b"key", "label", &[b"context"], &mut short);

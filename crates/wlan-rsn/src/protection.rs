@@ -309,7 +309,7 @@ mod tests {
 
     /// Addresses and nonces are ordered by value, regardless of their owner (12.7.1.3).
     #[test]
-    fn a_ptk_is_the_same_from_either_end() {
+    fn both_ends_derive_the_same_ptk() {
         let (a, b) = (MacAddr([1; 6]), MacAddr([2; 6]));
         let protection = row(Akm::WpaPsk, Suite::Ccmp128, 32);
         let derive = |aa, spa, anonce, snonce| {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_as_long_as_the_standard_has_them() {
+    fn keys_have_the_lengths_of_the_standard() {
         for (akm, pairwise, pmk_len, kck, kek, tk) in [
             (Akm::WpaPsk, Suite::Tkip, 32, 16, 16, 32),
             (Akm::WpaPsk, Suite::Ccmp128, 32, 16, 16, 16),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pmk_has_the_lengths_of_the_key_managements() {
+    fn each_key_management_supports_its_own_pmk_lengths() {
         for len in 0..=80 {
             let has_row = |akm: &Akm| Protection::of(Protocol::Rsn, *akm, Suite::Ccmp128, len).is_some();
             let is_usable = Akm::ALL.iter().any(has_row);
@@ -458,7 +458,7 @@ mod tests {
 
     /// RFC 6229, 256-bit keys: keystream from octet 256 on.
     #[test]
-    fn rc4_begins_behind_256_octets() {
+    fn rc4_discards_the_first_256_octets() {
         let key = hex("0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20");
         let mut data = [0; 16];
         rc4_apply(&key[16..], key[..16].try_into().unwrap(), &mut data);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_selectors_lead_back() {
+    fn names_and_selectors_convert_both_ways() {
         for akm in Akm::ALL {
             assert_eq!(Akm::from_name(akm.name()), Some(akm));
             let selector = akm.selector(Protocol::Rsn).unwrap();

@@ -27,7 +27,7 @@ fn installed(world: &World, station: MacAddr) -> String {
 
 /// Key reinstallation, CVE-2017-13077: message 3 is repeated. `World` checks that no key is installed twice.
 #[test]
-fn a_message_3_that_comes_again_is_answered_and_no_more() {
+fn a_repeated_message_3_is_answered_without_other_effects() {
     let mut world = World::of(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
     for _ in 0..3 {
         let flight = world.next();
@@ -95,7 +95,7 @@ fn a_group_key_is_installed_once() {
 
 /// KRACK on unencrypted rekeys: messages of a handshake arrive unencrypted although keys are installed.
 #[test]
-fn a_rekey_in_the_open_is_refused() {
+fn an_unencrypted_rekey_is_refused() {
     let mut world = established();
     world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
     world.collect();
@@ -180,7 +180,7 @@ fn truncated_eapol_changes_nothing() {
 }
 
 #[test]
-fn every_octet_of_the_other_messages_is_under_the_mic() {
+fn the_mic_covers_every_octet_of_the_other_messages() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     for _ in 0..2 {
         let flight = world.next();
@@ -199,7 +199,7 @@ fn every_octet_of_the_other_messages_is_under_the_mic() {
 
 /// The attacker shows the station a beacon, or the access point an association request, with weaker elements.
 #[test]
-fn a_downgrade_is_found_on_either_side() {
+fn a_downgrade_is_detected_on_either_side() {
     let strong = Policy {
         pairwise: vec![Suite::Ccmp128, Suite::Tkip],
         group: Suite::Tkip,
@@ -264,7 +264,7 @@ fn a_downgrade_is_found_on_either_side() {
 /// The attacker removes the RSN Extension element so that SAE falls back from hash-to-element (IEEE 802.11-2020
 /// 12.7.6.3, 12.7.6.4).
 #[test]
-fn a_hidden_rsn_extension_element_is_found_on_either_side() {
+fn a_removed_rsn_extension_element_is_detected_on_either_side() {
     let shown =
         Elements::of(&Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128).with_mfp(Suite::BipCmac128));
     let hidden = Elements {
@@ -301,7 +301,7 @@ fn a_hidden_rsn_extension_element_is_found_on_either_side() {
 }
 
 #[test]
-fn a_hidden_rsn_element_is_found_by_a_wpa_station() {
+fn a_wpa_station_detects_a_removed_rsn_element() {
     let wpa = Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip);
     let both = Elements {
         rsn: Policy {
@@ -337,7 +337,7 @@ fn a_hidden_rsn_element_is_found_by_a_wpa_station() {
 }
 
 #[test]
-fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
+fn ten_thousand_starts_are_bounded_and_delay_no_station() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let limits = Limits {
         half_open: 100,
@@ -391,7 +391,7 @@ fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
 
 /// Starts under the address of another station disturb neither its session nor its handshake.
 #[test]
-fn a_start_under_a_false_address_changes_nothing() {
+fn a_start_under_a_forged_address_changes_nothing() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::of(&policy(Suite::Ccmp128));
     let start = |world: &mut World| {
@@ -462,7 +462,7 @@ fn nonce(flight: &Flight) -> [u8; 32] {
 }
 
 #[test]
-fn a_start_does_not_disturb_a_handshake_that_was_answered() {
+fn a_start_does_not_disturb_an_answered_handshake() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     for _ in 0..2 {
         let flight = world.next();
@@ -524,7 +524,7 @@ fn a_start_without_an_answer_is_repeated_or_replaced() {
 }
 
 #[test]
-fn an_access_point_is_crowded_when_half_its_places_are_taken() {
+fn an_access_point_is_crowded_once_half_of_its_limit_is_in_use() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let limits = Limits {
         half_open: 8,
@@ -544,7 +544,7 @@ fn an_access_point_is_crowded_when_half_its_places_are_taken() {
 
 /// A genuine but old message 2 does not restore a previous key.
 #[test]
-fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
+fn a_second_snonce_replaces_the_first_which_never_returns() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();

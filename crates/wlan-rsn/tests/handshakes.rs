@@ -72,7 +72,7 @@ fn owe_leads_to_keys_in_every_group() {
 }
 
 #[test]
-fn pmks_of_sae_and_owe() {
+fn message_1_of_sae_and_owe_contains_the_pmkid() {
     for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
         let elements =
             Elements::of(&Policy::of(Protocol::Rsn, akm, Suite::Gcmp256).with_mfp(Suite::BipCmac128));
@@ -100,7 +100,7 @@ fn pmks_of_sae_and_owe() {
 }
 
 #[test]
-fn an_access_point_of_sae_or_owe_alone_requires_protected_management_frames() {
+fn an_access_point_with_only_sae_or_owe_requires_protected_management_frames() {
     let begins = |policy: &Policy| {
         let (timing, limits) = (Timing::default(), Limits::default());
         let elements = Elements::of(policy);
@@ -144,7 +144,7 @@ fn an_access_point_has_one_group_cipher_whose_keys_are_derived() {
 }
 
 #[test]
-fn a_pre_shared_key_is_not_named() {
+fn message_1_of_a_pre_shared_key_has_no_pmkid() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();
     let (key, _) = EapolKey::parse(&message_1.packet, 16).unwrap();
@@ -200,7 +200,7 @@ fn messages_of_sae_are_as_long_as_those_of_hostapd() {
 }
 
 #[test]
-fn stations_are_told_the_key_of_protected_beacons() {
+fn stations_receive_the_key_of_protected_beacons() {
     let protected = policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128);
     let mut world = with_protected_beacons(&protected, &pmk(7));
     world.ap.note_beacon_number(0x0102_0304_0506);
@@ -279,7 +279,7 @@ fn only_a_key_for_beacons_protects_beacons() {
 
 /// As hostapd 2.10 and wpa_supplicant 2.10 send it.
 #[test]
-fn key_information_is_that_of_hostapd() {
+fn key_information_equals_that_of_hostapd() {
     for (policy, expected) in [
         (policy(Suite::Ccmp128), vec![0x008a, 0x010a, 0x13ca, 0x030a]),
         (policy(Suite::Tkip), vec![0x0089, 0x0109, 0x13c9, 0x0309]),
@@ -304,7 +304,7 @@ fn key_information_is_that_of_hostapd() {
 }
 
 #[test]
-fn lost_messages_are_sent_again() {
+fn lost_messages_are_retransmitted() {
     for lost in 0..4 {
         let mut world = World::of(&policy(Suite::Ccmp128));
         for _ in 0..lost {
@@ -319,7 +319,7 @@ fn lost_messages_are_sent_again() {
 }
 
 #[test]
-fn tries_and_waits_are_those_of_hostapd() {
+fn retries_and_timeouts_equal_those_of_hostapd() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let mut times = vec![world.now];
     while world.ap_ends[&STA].failures.is_empty() {
@@ -336,7 +336,7 @@ fn tries_and_waits_are_those_of_hostapd() {
 }
 
 #[test]
-fn a_wrong_passphrase_is_told_on_both_sides_and_brings_no_storm() {
+fn both_sides_report_a_wrong_passphrase_after_a_limited_number_of_messages() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::new(elements.clone());
     world.join(STA, &elements, &pmk(7), &pmk(8));
@@ -443,7 +443,7 @@ fn a_failure_names_the_missing_step() {
 }
 
 #[test]
-fn an_access_point_that_leaves_is_reported_once_and_with_the_likely_reason() {
+fn the_loss_of_an_access_point_is_reported_once_with_the_likely_reason() {
     let leave = |world: &mut World| {
         world.stations.get_mut(&STA).unwrap().peer_gone();
         world.collect();
@@ -462,7 +462,7 @@ fn an_access_point_that_leaves_is_reported_once_and_with_the_likely_reason() {
 
 /// IEEE 802.11-2020 12.7.2 b.
 #[test]
-fn a_station_takes_messages_of_an_access_point_only() {
+fn a_station_accepts_only_messages_of_an_access_point() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();
     let mut request = message_1.clone();
@@ -556,7 +556,7 @@ fn four_replaced_pairwise_keys_are_kept() {
 }
 
 #[test]
-fn a_station_may_ask_for_new_keys() {
+fn a_station_can_request_new_keys() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let station = |world: &mut World, pairwise| world.stations.get_mut(&STA).unwrap().request_rekey(pairwise);
     assert!(!station(&mut world, true), "no keys yet");
@@ -579,7 +579,7 @@ fn a_station_may_ask_for_new_keys() {
 }
 
 #[test]
-fn forged_michaels_are_reported() {
+fn forged_michael_mics_are_reported() {
     let mut world = World::of(&Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip));
     world.run();
     assert!(world.stations.get_mut(&STA).unwrap().report_michael_failure(true));
@@ -656,7 +656,7 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
 }
 
 #[test]
-fn a_station_that_does_not_answer_holds_up_a_group_key_only_so_long() {
+fn a_silent_station_delays_a_group_rekey_for_a_limited_time() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::new(elements.clone());
     for station in stations(2) {
@@ -705,7 +705,7 @@ fn a_station_that_joins_during_a_group_rekey_gets_the_new_key() {
 }
 
 #[test]
-fn a_newcomer_learns_where_the_group_key_stands() {
+fn a_new_station_learns_the_packet_number_of_the_group_key() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.ap.note_group_numbers(0x0102_0304_0506, 0);
     for _ in 0..2 {
@@ -720,7 +720,7 @@ fn a_newcomer_learns_where_the_group_key_stands() {
 /// 12.7.6.4: Key RSC is the packet number at the time of each transmission of message 3, not of the first. With an
 /// older number, a station would accept replays of all group frames since then.
 #[test]
-fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
+fn retransmitted_messages_contain_the_current_packet_numbers() {
     let numbers = |world: &World| (world.ends[&STA].rsc, world.ends[&STA].ipn);
     for (suite, protocol) in [
         (Suite::Ccmp128, Protocol::Rsn),
@@ -759,7 +759,7 @@ fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
 
 /// A retransmitted message 3 contains the group key of its first transmission, even if a newer group key exists.
 #[test]
-fn a_message_3_that_is_sent_again_tells_the_same_group_key() {
+fn a_retransmitted_message_3_contains_the_same_group_key() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     for _ in 0..2 {
         let flight = world.next();
@@ -782,7 +782,7 @@ fn a_message_3_that_is_sent_again_tells_the_same_group_key() {
 }
 
 #[test]
-fn a_station_that_restarted_comes_back_and_the_session_of_before_lasts_until_then() {
+fn the_session_of_a_restarted_station_lasts_until_its_new_handshake() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
@@ -799,7 +799,7 @@ fn a_station_that_restarted_comes_back_and_the_session_of_before_lasts_until_the
 }
 
 #[test]
-fn a_station_is_removed_when_the_link_says_so() {
+fn the_link_can_remove_a_station() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
     world.ap.remove(STA);
@@ -812,7 +812,7 @@ fn a_station_is_removed_when_the_link_says_so() {
 }
 
 #[test]
-fn stations_are_bounded() {
+fn the_number_of_stations_is_limited() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let limits = Limits {
         stations: 2,
@@ -855,7 +855,7 @@ fn clock_jumps_break_no_session() {
 }
 
 #[test]
-fn other_packets_are_left_out() {
+fn other_packets_are_discarded() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();
     world.deliver(&message_1);

@@ -37,7 +37,7 @@ fn is_spp(capabilities: RsnCapabilities, beacons: &[(MacAddr, RsnCapabilities)])
 
 /// IEEE 802.11-2020 9.4.2.24.4: both ends must support SPP A-MSDUs.
 #[test]
-fn spp_amsdus_take_a_beacon_and_a_station_that_announce_them() {
+fn spp_amsdus_require_a_beacon_and_a_station_that_announce_them() {
     let other = MacAddr([2, 9, 9, 9, 9, 9]);
     assert!(is_spp(SPP, &[(AP, SPP)]));
     assert!(!is_spp(NONE, &[(AP, SPP)]));
@@ -47,7 +47,7 @@ fn spp_amsdus_take_a_beacon_and_a_station_that_announce_them() {
 }
 
 #[test]
-fn the_access_points_that_are_remembered_are_bounded() {
+fn the_number_of_remembered_access_points_is_limited() {
     let others = |count: u16| {
         (0..count).map(|n| {
             let [high, low] = n.to_be_bytes();
@@ -185,7 +185,7 @@ fn each_key_is_learned_once_and_is_the_key_that_the_station_installed() {
 }
 
 #[test]
-fn keys_are_learned_in_whatever_order_the_messages_are_captured() {
+fn keys_are_learned_from_messages_in_any_order() {
     let world = with_integrity_keys();
     let packet = |at: usize| &world.sent[at].packet;
     let (message_1, message_2, message_3) = (packet(0), packet(1), packet(2));
@@ -230,7 +230,7 @@ fn a_pmk_of_one_access_point_is_tried_with_that_access_point_only() {
 }
 
 #[test]
-fn suites_that_are_not_supported_are_counted() {
+fn unsupported_suites_are_counted() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
     let mut message_2 = world.sent[1].packet.clone();

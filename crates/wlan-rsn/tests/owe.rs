@@ -60,7 +60,7 @@ fn the_element_is_found_among_others_and_has_the_form_of_the_rfc() {
 }
 
 #[test]
-fn a_request_sent_again_is_answered_alike() {
+fn a_repeated_request_gets_the_same_answer() {
     let mut rng = TestRng(3);
     let mut access_point = AccessPoint::new(&[Group::P256], 8);
     let station = Station::new(&[Group::P256], &mut rng).unwrap();
@@ -97,7 +97,7 @@ fn a_full_access_point_forgets_the_oldest_answer() {
 }
 
 #[test]
-fn a_station_goes_on_to_a_group_that_is_taken() {
+fn a_station_falls_back_to_an_accepted_group() {
     let mut rng = TestRng(4);
     let mut access_point = AccessPoint::new(&[Group::P256], 8);
     let mut station = Station::new(&[Group::P384, Group::P256], &mut rng).unwrap();
@@ -115,7 +115,7 @@ fn a_station_goes_on_to_a_group_that_is_taken() {
 }
 
 #[test]
-fn keys_that_are_none_and_answers_in_another_group_are_refused() {
+fn invalid_keys_and_answers_in_another_group_are_refused() {
     let mut rng = TestRng(5);
     let mut access_point = AccessPoint::new(&Group::ALL, 8);
     let mut refused = |group: u16, public_key: &[u8]| {

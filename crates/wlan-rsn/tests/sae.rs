@@ -57,7 +57,7 @@ fn frames_alternate_in_an_infrastructure_bss() {
 }
 
 #[test]
-fn two_that_both_start_agree_also_where_their_groups_differ() {
+fn two_initiators_agree_even_if_their_groups_differ() {
     let mut rng = TestRng(3);
     let groups = [Group::P256, Group::P384];
     let secret = password("mekmitasdigoat", None, &groups);
@@ -96,7 +96,7 @@ fn two_that_both_start_agree_also_where_their_groups_differ() {
 }
 
 #[test]
-fn two_that_both_start_in_groups_that_the_other_has_not_meet_in_a_third() {
+fn two_initiators_fall_back_from_unsupported_groups_to_a_common_one() {
     let mut rng = TestRng(12);
     let secret = password("mekmitasdigoat", None, &Group::ALL);
     for firsts in [[Group::P384, Group::P521], [Group::P521, Group::P384]] {
@@ -126,7 +126,7 @@ fn two_that_both_start_in_groups_that_the_other_has_not_meet_in_a_third() {
 }
 
 #[test]
-fn another_password_is_found_by_both_and_soon_over() {
+fn both_sides_detect_another_password() {
     let mut rng = TestRng(4);
     let groups = [Group::P256];
     for method in METHODS {
@@ -147,7 +147,7 @@ fn another_password_is_found_by_both_and_soon_over() {
 }
 
 #[test]
-fn the_group_falls_back_and_what_was_refused_goes_into_the_key() {
+fn the_group_falls_back_and_the_refused_groups_enter_the_key() {
     let mut rng = TestRng(7);
     let secret = password("mekmitasdigoat", None, &Group::ALL);
     let offered = [Group::P521, Group::P384, Group::P256];
@@ -170,7 +170,7 @@ fn the_group_falls_back_and_what_was_refused_goes_into_the_key() {
 }
 
 #[test]
-fn identifiers_say_which_password_is_meant() {
+fn identifiers_select_the_password() {
     let mut rng = TestRng(9);
     let groups = [Group::P256];
     let of = |text, identifier| password(text, identifier, &groups);

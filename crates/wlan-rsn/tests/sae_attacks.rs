@@ -107,7 +107,7 @@ fn an_exchange_tests_one_password() {
 }
 
 #[test]
-fn a_repeated_commit_is_answered_up_to_a_bound_and_changes_nothing() {
+fn a_repeated_commit_is_answered_up_to_a_limit_and_changes_nothing() {
     let mut rng = TestRng(12);
     let (groups, now) = ([Group::P256], Duration::ZERO);
     let secret = password("mekmitasdigoat", None, &groups);
@@ -136,7 +136,7 @@ fn a_repeated_commit_is_answered_up_to_a_bound_and_changes_nothing() {
 }
 
 #[test]
-fn a_commit_or_confirm_reflected_is_passed_over() {
+fn reflected_commits_and_confirms_are_ignored() {
     let mut rng = TestRng(6);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
@@ -162,7 +162,7 @@ fn a_commit_or_confirm_reflected_is_passed_over() {
 }
 
 #[test]
-fn a_forged_refusal_of_a_group_is_found_out() {
+fn a_forged_refusal_of_a_group_is_detected() {
     let mut rng = TestRng(8);
     let groups = [Group::P384, Group::P256];
     let secret = password("mekmitasdigoat", None, &groups);
@@ -189,7 +189,7 @@ fn a_forged_refusal_of_a_group_is_found_out() {
 
 /// IEEE 802.11-2020 12.4.5.4.
 #[test]
-fn a_commit_with_an_improper_scalar_or_element_is_refused() {
+fn a_commit_with_an_invalid_scalar_or_element_is_refused() {
     const ORDER: [u8; 32] = [
         0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6, 0xfa,
         0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
@@ -236,7 +236,7 @@ fn a_commit_with_an_improper_scalar_or_element_is_refused() {
 }
 
 #[test]
-fn a_frame_cut_short_says_how_much_it_lacks() {
+fn the_error_of_a_truncated_frame_states_the_missing_octets() {
     let mut rng = TestRng(14);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let (_, commit) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
@@ -257,7 +257,7 @@ fn a_frame_cut_short_says_how_much_it_lacks() {
 }
 
 #[test]
-fn hunting_and_pecking_is_answered_only_where_it_is_allowed() {
+fn hunting_and_pecking_is_answered_only_if_it_is_allowed() {
     let mut rng = TestRng(10);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let strict = Arc::new(Config::default());

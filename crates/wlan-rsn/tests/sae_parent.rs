@@ -117,7 +117,7 @@ fn with_token(commit: &[u8], token: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn ten_thousand_forged_commits_take_no_memory_and_keep_no_station_out() {
+fn ten_thousand_forged_commits_take_no_memory_and_exclude_no_station() {
     for method in METHODS {
         let limits = Limits::default();
         let mut net = Net::new(limits);
@@ -150,7 +150,7 @@ fn ten_thousand_forged_commits_take_no_memory_and_keep_no_station_out() {
 }
 
 #[test]
-fn a_token_is_good_for_its_address_and_a_minute_or_two() {
+fn a_token_is_valid_for_its_address_for_one_to_two_minutes() {
     for method in METHODS {
         let mut net = Net::new(Limits {
             threshold: 0,
@@ -182,7 +182,7 @@ fn a_token_is_good_for_its_address_and_a_minute_or_two() {
 }
 
 #[test]
-fn one_who_receives_tokens_for_many_addresses_meets_a_bound() {
+fn open_exchanges_are_limited_even_with_valid_tokens() {
     let limits = Limits {
         threshold: 1,
         open: 3,
@@ -231,7 +231,7 @@ fn accepted_exchanges_are_kept_up_to_a_limit_and_forgotten_on_request() {
 }
 
 #[test]
-fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
+fn a_lost_last_confirm_is_repeated_but_not_for_a_replay() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
@@ -251,7 +251,7 @@ fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
 }
 
 #[test]
-fn two_that_have_accepted_say_nothing_more() {
+fn two_sides_that_have_accepted_send_nothing_more() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
@@ -265,7 +265,7 @@ fn two_that_have_accepted_say_nothing_more() {
 }
 
 #[test]
-fn a_station_that_starts_anew_gets_a_new_key_and_the_old_holds_until_then() {
+fn a_restarted_station_gets_a_new_key_and_the_old_one_lasts_until_then() {
     let mut net = Net::new(Limits::default());
     let (mut first, commit) = net.start(Method::HashToElement, STATION);
     let Some(Event::Accepted(old)) = net.talk(&mut first, commit) else {
@@ -283,7 +283,7 @@ fn a_station_that_starts_anew_gets_a_new_key_and_the_old_holds_until_then() {
 }
 
 #[test]
-fn a_station_that_went_silent_may_start_anew_at_once() {
+fn a_silent_station_can_restart_at_once() {
     let mut net = Net::new(Limits::default());
     let (_, commit) = net.start(Method::HashToElement, STATION);
     net.hear(START, STATION, &commit);
@@ -298,7 +298,7 @@ fn a_station_that_went_silent_may_start_anew_at_once() {
 }
 
 #[test]
-fn forged_frames_make_no_room_for_a_forged_commit() {
+fn forged_frames_free_no_place_for_a_forged_commit() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let (_, forged) = net.start(Method::HashToElement, STATION);
@@ -331,7 +331,7 @@ fn give_up(net: &mut Net) -> (Duration, Option<Event>) {
 }
 
 #[test]
-fn an_exchange_given_up_goes_on_where_it_was_when_its_station_goes_on_with_it() {
+fn an_abandoned_exchange_resumes_if_its_station_continues() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
@@ -355,7 +355,7 @@ fn an_exchange_given_up_goes_on_where_it_was_when_its_station_goes_on_with_it() 
 }
 
 #[test]
-fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
+fn a_late_confirm_of_another_exchange_does_not_count_as_a_wrong_password() {
     let mut net = Net::new(Limits::default());
     let (mut first, commit) = net.start(Method::HashToElement, STATION);
     let late = net.confirm(&mut first, &commit);
@@ -394,7 +394,7 @@ fn time_out(station: &mut Sae) -> Event {
 }
 
 #[test]
-fn an_access_point_that_began_anew_is_met_by_a_new_exchange() {
+fn a_restarted_access_point_gets_a_new_exchange() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
@@ -422,7 +422,7 @@ fn an_access_point_that_began_anew_is_met_by_a_new_exchange() {
 }
 
 #[test]
-fn a_station_takes_a_late_confirm_of_an_access_point_that_began_anew() {
+fn a_station_accepts_a_late_confirm_of_a_restarted_access_point() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
@@ -478,7 +478,7 @@ fn an_unsupported_group_is_refused_in_commits_of_a_permitted_method_only() {
 }
 
 #[test]
-fn a_clock_that_jumps_ends_an_exchange_at_most() {
+fn after_a_clock_jump_every_exchange_still_ends() {
     for jump in [Duration::MAX, Duration::ZERO] {
         let mut net = Net::new(Limits::default());
         let (mut station, commit) = net.start(Method::HashToElement, STATION);

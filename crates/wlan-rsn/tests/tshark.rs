@@ -346,7 +346,7 @@ fn our_observer_learns_all_keys() {
 }
 
 #[test]
-fn our_observer_does_with_half_a_handshake() {
+fn our_observer_requires_only_half_of_a_handshake() {
     let (_, world) = conversation(&policy(Suite::Ccmp128));
     for (seen, keys) in [
         // Messages 1 and 2 give the pairwise key; 2 and 3 also the group key. Without message 2 there is no SNonce.

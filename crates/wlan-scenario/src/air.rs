@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_study_files() {
+    fn rates_have_the_words_of_study_files() {
         for (phy, rate, kbps) in [
             ("dsss", "5.5 Mbit/s", 5_500),
             ("ofdm", "6 Mbit/s", 6_000),

@@ -42,6 +42,7 @@ pub enum ContentionModel {
 
 /// The frame exchange of a data PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Exchange {
     /// The data PPDU alone: a collision lasts as long as the data PPDU.
     Basic,

@@ -266,6 +266,7 @@ impl PathLoss {
 
 /// The source of the mean SNR of each pair of stations.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Snr {
     /// Configured in dB, independent of the bandwidth. Infinity means no noise, minus infinity no signal.
     Db(PerPair),
@@ -450,7 +451,7 @@ impl Channel {
         }
     }
 
-    /// Received power in dBm; None if the SNR is configured.
+    /// Received power in dBm; `None` if the SNR is configured.
     #[must_use]
     pub fn rx_power_dbm(&self, from: usize, to: usize, at: Nanos) -> Option<f64> {
         match self.mean {

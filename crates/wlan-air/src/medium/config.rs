@@ -88,6 +88,7 @@ impl StationConfig {
 
 /// The frame that a station sends before a data PPDU that not all stations can decode (10.27.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Protection {
     /// No frame.
     #[default]
@@ -100,6 +101,7 @@ pub enum Protection {
 
 /// The stations that hear each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hearing {
     /// Every station hears every other station.
     #[default]

@@ -103,7 +103,7 @@ impl<F> Medium<F> {
         self.transmit(ppdu, ppdu.end, Some(BEACON))
     }
 
-    /// Prepares an exchange: chooses its flow and its rate, and takes its MPDUs. None if no MSDU is left, or if
+    /// Prepares an exchange: chooses its flow and its rate, and takes its MPDUs. `None` if no MSDU is left, or if
     /// the exchange does not fit the rest of the TXOP.
     pub(super) fn prepare(&mut self, txop: &Txop) -> Option<Exchange> {
         let planned = self.plan(txop);
@@ -112,7 +112,7 @@ impl<F> Medium<F> {
         prepared
     }
 
-    /// The flow to send and its rate. None if no flow has an MSDU, or if its exchange would exceed the TXOP in
+    /// The flow to send and its rate. `None` if no flow has an MSDU, or if its exchange would exceed the TXOP in
     /// progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that `CoDel` drops
     /// MSDUs that waited too long.
     fn plan(&mut self, txop: &Txop) -> Option<(usize, Choice)> {
@@ -154,7 +154,7 @@ impl<F> Medium<F> {
         chosen.map(|(_, at)| at)
     }
 
-    /// End of the shortest possible exchange of a flow, with one MPDU and its Ack. None if the flow has no MSDU.
+    /// End of the shortest possible exchange of a flow, with one MPDU and its Ack. `None` if the flow has no MSDU.
     fn shortest_end(&mut self, txop: &Txop, flow: usize, mode: &Mode) -> Option<Nanos> {
         let config = &self.config.stations[txop.station];
         let flow = &mut self.stations[txop.station].contenders[txop.contender].flows[flow];

@@ -7,7 +7,7 @@ use crate::Nanos;
 
 impl<F> Medium<F> {
     /// The fragment that the exchange of `sender` sends, and its MSDU, from the start of the exchange until
-    /// it is settled. None if the exchange sends whole MSDUs or `sender` has no exchange. A driver that gets
+    /// it is settled. `None` if the exchange sends whole MSDUs or `sender` has no exchange. A driver that gets
     /// a fragment builds an MPDU of this part, while [`on_air`](Medium::on_air) and
     /// [`outstanding`](Medium::outstanding) return the MSDU.
     ///

@@ -165,7 +165,7 @@ pub(super) struct Contender<F> {
     pub cw: u16,
     /// Consecutive failed exchanges (`QSRC`, 10.23.2.2; the station short retry count, 10.3.3).
     failures: u8,
-    /// Remaining slots of a backoff, counted from the end of the interframe space. None: no backoff is
+    /// Remaining slots of a backoff, counted from the end of the interframe space. `None`: no backoff is
     /// pending, and a frame may be sent at once.
     pub backoff: Option<u16>,
     /// A start that was decided before the medium became busy, too late to be cancelled.

@@ -200,7 +200,7 @@ impl Bss {
     }
 
     /// Mode of frames that protect a PPDU from stations of clause 15 or 16 (CTS-to-self, 10.27.2): the
-    /// highest basic DSSS rate. None without such stations: in the 5 GHz band, or if no DSSS rate is basic.
+    /// highest basic DSSS rate. `None` without such stations: in the 5 GHz band, or if no DSSS rate is basic.
     #[must_use]
     pub fn erp_protection_mode(&self) -> Option<Mode> {
         self.basic_rates()

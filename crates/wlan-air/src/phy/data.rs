@@ -14,6 +14,7 @@ const TAIL_BITS: u64 = 6;
 
 /// How the data field of a PPDU carries its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Data {
     /// DSSS and CCK: octets at a constant rate. The PPDU lasts a whole number of microseconds, the unit of
     /// LENGTH (16.2.3.5, 16.3.4).

@@ -390,13 +390,13 @@ impl Mode {
         self.parameters.streams
     }
 
-    /// MCS index of HT (0 to 31, which includes the streams) and VHT (0 to 9); None for other modes.
+    /// MCS index of HT (0 to 31, which includes the streams) and VHT (0 to 9); `None` for other modes.
     #[must_use]
     pub const fn mcs(&self) -> Option<u8> {
         self.parameters.mcs
     }
 
-    /// Guard interval of HT and VHT; None for other modes, whose guard interval is fixed.
+    /// Guard interval of HT and VHT; `None` for other modes, whose guard interval is fixed.
     #[must_use]
     pub const fn guard_interval(&self) -> Option<GuardInterval> {
         match (self.mcs(), self.parameters.data) {
@@ -405,7 +405,7 @@ impl Mode {
         }
     }
 
-    /// The DSSS preamble; None for other modes.
+    /// The DSSS preamble; `None` for other modes.
     #[must_use]
     pub const fn dsss_preamble(&self) -> Option<Preamble> {
         self.parameters.dsss_preamble
@@ -435,7 +435,7 @@ impl Mode {
         self.parameters.data.rate_kbps()
     }
 
-    /// Octets of the longest A-MPDU (Table 9-25, 9.4.2.55.3, 9.4.2.157.2); None if the mode carries no
+    /// Octets of the longest A-MPDU (Table 9-25, 9.4.2.55.3, 9.4.2.157.2); `None` if the mode carries no
     /// A-MPDU.
     #[must_use]
     pub const fn max_ampdu_len_b(&self) -> Option<usize> {

@@ -13,6 +13,7 @@ pub enum Preamble {
 
 /// Guard interval of the data symbols of an HT or VHT PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GuardInterval {
     /// 800 ns: 4 us symbols.
     Long,

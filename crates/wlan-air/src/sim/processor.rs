@@ -63,7 +63,7 @@ impl Working {
     }
 
     /// Accepts `frames` frames of one batch with `len_b` octets in total. Returns the time at which they are
-    /// finished, or None if the queue is full.
+    /// finished, or `None` if the queue is full.
     pub fn take(&mut self, now: Nanos, frames: u64, len_b: usize) -> Option<Nanos> {
         if !self.has_room() {
             self.drops += 1;

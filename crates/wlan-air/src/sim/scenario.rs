@@ -235,7 +235,7 @@ pub enum ScenarioError {
     #[error("the measured window must be longer than 0")]
     Duration,
     /// The wired segment has no rate or holds no frame.
-    #[error("the wired segment needs a rate above 0 and a queue of at least one frame")]
+    #[error("the wired segment requires a rate above 0 and a queue of at least one frame")]
     Wired,
     /// The processors hold no frame.
     #[error("a processor must hold at least one frame")]

@@ -14,6 +14,7 @@ const COMPRESSED_ACKS: u8 = 44;
 
 /// The receive window, which limits the data in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Window {
     /// A fixed number of octets, as when an application sets its receive buffer.
     Fixed(u64),

@@ -35,7 +35,7 @@ fn draws_are_the_same_on_every_machine() {
 }
 
 #[test]
-fn a_client_thinks_after_each_answer() {
+fn a_client_pauses_after_each_answer() {
     let client = RequestResponse::new(100, 2000, Nanos::from_ms(10)).unwrap();
     let asked = client.next_request(Nanos::from_ms(3));
     assert_eq!((asked.at, asked.len_b), (Nanos::from_ms(13), 100));

@@ -42,7 +42,7 @@ fn autocorrelation(values: &[f64], lag: usize) -> f64 {
 }
 
 #[test]
-fn frames_vary_as_those_of_published_video_do() {
+fn frame_sizes_vary_like_those_of_published_video() {
     for seed in 1..=3 {
         let frames = sizes(FRAMES, seed);
         let groups: Vec<f64> = frames.chunks_exact(16).map(|group| group.iter().sum()).collect();

@@ -85,7 +85,7 @@ impl CaptureKey {
         match self {
             CaptureKey::Tkip { from_ap, .. } if facts.is_from_ap => from_ap,
             CaptureKey::Tkip { from_station, .. } => from_station,
-            _ => unreachable!("asked of TKIP keys only"),
+            _ => unreachable!("only TKIP keys have a receiver per direction"),
         }
     }
 }

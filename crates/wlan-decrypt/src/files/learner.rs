@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use wlan_ciphers::{Suite, TemporalKey, Wep};
-use wlan_frames::beacon::{elements, push_element};
+use wlan_frames::beacon::{ID_SSID, elements, push_element};
 use wlan_frames::eapol::{Descriptor, KeyInfo};
+use wlan_frames::frame_control::{
+    SUBTYPE_ASSOCIATION_REQUEST, SUBTYPE_BEACON, SUBTYPE_PROBE_RESPONSE, SUBTYPE_REASSOCIATION_REQUEST,
+};
 use wlan_frames::rsn::{ID_RSN, RsnCapabilities, Selector};
-use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, RsnElement, WpaElement};
+use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, MacHeader, RsnElement, WpaElement};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Key, Learned, Observer, Pmk, Protocol};
 
@@ -23,10 +26,6 @@ const MAX_SSIDS_OF_ONE: usize = 8;
 const MAX_PMKS: usize = 1024;
 /// Maximum number of packets per conversation that wait for an SSID, and of replay counters per message.
 const MAX_KEPT: usize = 16;
-
-/// Element ID (9.4.2.1).
-const SSID_ID: u8 = 0;
-const BSSID_AT: usize = 16;
 
 /// Learns keys from handshakes.
 pub(super) struct Learner {
@@ -410,28 +409,30 @@ impl Conversation {
 /// The BSSID and SSID of a management frame: a beacon or probe response (9.3.3.2, 9.3.3.10), an association or
 /// reassociation request (9.3.3.5, 9.3.3.7). `None` if the SSID is hidden: empty or all zeros.
 fn announced(mpdu: &[u8]) -> Option<(MacAddr, &[u8])> {
-    let fc = FrameControl::parse(mpdu)
-        .ok()
-        .filter(|fc| !fc.has(FrameControl::PROTECTED))?;
+    let header = MacHeader::parse(mpdu).ok()?;
+    let fc = header.frame_control();
+    if fc.has(FrameControl::PROTECTED) {
+        return None;
+    }
     let fixed_len = match fc.subtype() {
-        0 => 4,
-        2 => 10,
-        5 | 8 => 12,
+        SUBTYPE_ASSOCIATION_REQUEST => 4,
+        SUBTYPE_REASSOCIATION_REQUEST => 10,
+        SUBTYPE_PROBE_RESPONSE | SUBTYPE_BEACON => 12,
         _ => return None,
     };
     let body = mpdu.get(fc.header_len()? + fixed_len..)?;
     let (_, ssid) = elements(body)
         .take_while(Result::is_ok)
         .flatten()
-        .find(|&(id, _)| id == SSID_ID)?;
-    let bssid = *mpdu.get(BSSID_AT..)?.first_chunk()?;
-    (ssid.len() <= 32 && ssid.iter().any(|&octet| octet != 0)).then_some((MacAddr(bssid), ssid))
+        .find(|&(id, _)| id == ID_SSID)?;
+    (ssid.len() <= 32 && ssid.iter().any(|&octet| octet != 0)).then_some((header.addr3(), ssid))
 }
 
 /// The BSSID and RSN Capabilities of a beacon or probe response (9.3.3.2, 9.3.3.10) of a network with RSN.
 fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
-    let fc = FrameControl::parse(mpdu).ok()?;
-    if !matches!(fc.subtype(), 5 | 8) {
+    let header = MacHeader::parse(mpdu).ok()?;
+    let fc = header.frame_control();
+    if !matches!(fc.subtype(), SUBTYPE_PROBE_RESPONSE | SUBTYPE_BEACON) {
         return None;
     }
     let body = mpdu.get(fc.header_len()? + 12..)?;
@@ -442,8 +443,7 @@ fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
     let mut element = Vec::new();
     push_element(&mut element, ID_RSN, rsn);
     let rsn = RsnElement::parse(&element).ok()?;
-    let bssid = *mpdu.get(BSSID_AT..)?.first_chunk()?;
-    Some((MacAddr(bssid), rsn.capabilities_or_default()))
+    Some((header.addr3(), rsn.capabilities_or_default()))
 }
 
 /// Converts a learned key for the engine.

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pmk_that_no_key_management_has_is_refused() {
+    fn a_pmk_of_an_unsupported_length_is_refused() {
         let mut secrets = Secrets::default();
         for len in [0, 16, 31, 33, 40, 56, 65] {
             let refused = secrets.add_pmk(&vec![7; len]);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_hexadecimal_digits_are_a_psk_and_nothing_else_of_that_length_is_anything() {
+    fn a_text_of_64_characters_is_a_psk_only_in_hexadecimal_digits() {
         let digits = b"f42C6fc52df0ebef9ebb4b90b38a5f902e83fe1b135a70e23aed762e9710a12e";
         let Ok(Passphrase::Psk(psk)) = Passphrase::parse(digits) else {
             panic!("expected a PSK")

@@ -1,6 +1,6 @@
 //! Generated captures: networks with keys from handshakes of `wlan-rsn`, and the expected Ethernet frames.
 
-#![allow(dead_code, reason = "shared by programs that need other parts of it")]
+#![allow(dead_code, reason = "shared by test programs that use different parts")]
 
 #[path = "../../../wlan-rsn/tests/common/mod.rs"]
 mod common;

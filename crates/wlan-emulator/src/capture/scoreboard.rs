@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_tells_of_the_last_64_numbers_what_arrived(steps in proptest::collection::vec((0u32..90, any::<bool>()), 1..200)) {
+        fn the_bitmap_shows_which_of_the_last_64_mpdus_arrived(steps in proptest::collection::vec((0u32..90, any::<bool>()), 1..200)) {
             let mut scoreboard = Scoreboard::default();
             let (mut newest, mut received) = (63, BTreeSet::new());
             let mut at = 0;

@@ -286,7 +286,7 @@ fn phys() -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn frames_of_every_phy_are_read_with_their_mode_time_and_reserved_span() {
+fn frames_of_every_phy_have_their_mode_time_and_duration() {
     let protections = ["none", "cts-to-self", "rts-cts"].into_iter().cycle();
     for ((mut of, name), protection) in phys().into_iter().zip(protections) {
         of["protection"] = protection.into();
@@ -637,7 +637,7 @@ fn collided_frames_are_unreadable_and_noisy_frames_are_readable() {
 }
 
 #[test]
-fn under_rate_control_every_frame_has_the_rate_that_it_was_sent_at() {
+fn under_rate_control_every_frame_has_its_own_rate() {
     for (mut of, snr_db) in [
         (json!({"phy": "vht", "rate": "mcs8"}), 20),
         (

@@ -9,7 +9,7 @@ use wlan_frames::{EtherType, LlcSnap, MacAddr, SequenceControl};
 use wlan_host::offload::VnetHeader;
 use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
 use wlan_host::offload::segment::{SuperPacket, complete_checksum};
-use wlan_host::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
+use wlan_host::tun::{ETHERNET_B, Kind, Offloads, TYPES_FROM, Tun};
 
 use crate::frames::frame::{Around, Frame, Pool};
 
@@ -56,6 +56,11 @@ impl Host {
             },
             long: vec![0; SUPER_PACKET_B + Frame::default().buffer.len()].into_boxed_slice(),
         }
+    }
+
+    /// The offloads that the host's stack leaves to the device.
+    pub fn offloads(&self) -> Offloads {
+        self.tun.offloads()
     }
 
     /// The host's device, for polling.

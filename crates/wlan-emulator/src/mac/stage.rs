@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_works_on_one_frame_at_a_time_and_an_octet_costs() {
+    fn a_processor_handles_one_frame_at_a_time_with_a_cost_per_octet() {
         let processor = Processor {
             frame: us(100),
             octet_ns: 1000.0,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_sends_the_next_frame_while_the_last_is_under_way() {
+    fn a_wire_sends_the_next_frame_while_the_previous_one_is_in_transit() {
         let wired = Wired {
             rate_bps: 8_000_000, // one octet per microsecond
             delay: us(5000),

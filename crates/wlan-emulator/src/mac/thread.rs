@@ -148,7 +148,11 @@ impl Mac {
     /// (`false`). If the event is sharp, it returns earlier by the time to spin. A packet can change the next event
     /// only at a host whose processor or wire is free, or, on an idle medium, at a station with an empty queue.
     fn wait_for_arrival(&self, ahead: &Ahead) -> io::Result<bool> {
-        let spin = if ahead.sharp { self.clock.spin() } else { Nanos::ZERO };
+        let spin = if ahead.sharp {
+            self.clock.spin()
+        } else {
+            Nanos::ZERO
+        };
         let mut until = ahead.due.map(|due| due.saturating_sub(spin));
         let mut polled: ArrayVec<PollFd<'_>, { MAX_HOSTS + 1 }> = ArrayVec::new();
         let mut early = false;

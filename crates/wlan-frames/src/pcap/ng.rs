@@ -88,19 +88,7 @@ impl Blocks {
         if input.len() < AROUND_BODY {
             return Ok(Step::Need(AROUND_BODY));
         }
-        let damaged = |fault| PcapError::Block { offset, fault };
-        // The section type is a palindrome, so it reads the same in both byte orders.
-        let is_section = word(input, 0, false) == SECTION;
-        if is_section {
-            self.big_endian = word(input, BODY, true) == BYTE_ORDER_MAGIC;
-            if word(input, BODY, self.big_endian) != BYTE_ORDER_MAGIC {
-                return Err(damaged("starts a section with an unknown byte order"));
-            }
-        }
-        let (kind, len) = (self.word(input, 0), self.word(input, 4));
-        if !len.is_multiple_of(4) || (len as usize) < AROUND_BODY {
-            return Err(damaged("has an invalid length"));
-        }
+        let (kind, len) = self.header(input, offset)?;
         if !matches!(
             kind,
             SECTION | INTERFACE | PACKET | SIMPLE_PACKET | ENHANCED_PACKET
@@ -109,29 +97,17 @@ impl Blocks {
             return Ok(self.skip(input));
         }
         if len > MAX_BLOCK_LEN {
-            return Err(damaged("is longer than 16 MiB"));
+            return Err(damaged(offset, "is longer than 16 MiB"));
         }
         let len = len as usize;
         if input.len() < len {
             return Ok(Step::Need(len));
         }
-        if self.word(input, len - 4) as usize != len {
-            return Err(damaged("has different lengths at its start and end"));
-        }
-        let body = &input[BODY..len - 4];
-        let least = match kind {
-            SECTION => SECTION_BODY_LEN,
-            INTERFACE => INTERFACE_BODY_LEN,
-            SIMPLE_PACKET => SIMPLE_PACKET_BODY_LEN,
-            _ => PACKET_BODY_LEN,
-        };
-        if body.len() < least {
-            return Err(damaged("is shorter than its fields"));
-        }
+        let body = self.body(kind, &input[..len], offset)?;
         match kind {
             SECTION => {
                 if self.half(body, 4) != MAJOR {
-                    return Err(damaged("has an unsupported pcapng version"));
+                    return Err(damaged(offset, "has an unsupported pcapng version"));
                 }
                 self.interfaces.clear();
                 Ok(Step::Skip(len))
@@ -143,48 +119,96 @@ impl Blocks {
                 Ok(Step::Skip(len))
             }
             _ => {
-                let (index, fixed, original_len) = match kind {
-                    SIMPLE_PACKET => (0, SIMPLE_PACKET_BODY_LEN, self.word(body, 0)),
-                    PACKET => (
-                        u32::from(self.half(body, 0)),
-                        PACKET_BODY_LEN,
-                        self.word(body, 16),
-                    ),
-                    _ => (self.word(body, 0), PACKET_BODY_LEN, self.word(body, 16)),
-                };
-                let interface = self
-                    .interfaces
-                    .get(index as usize)
-                    .ok_or_else(|| damaged("refers to an interface that the section does not define"))?;
-                let (kept, ts_ns) = if kind == SIMPLE_PACKET {
-                    let limit = match interface.snap_len {
-                        0 => u32::MAX,
-                        limit => limit,
-                    };
-                    // Simple packets have no timestamp.
-                    (original_len.min(limit), 0)
-                } else {
-                    let ticks = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
-                    (self.word(body, 12), interface.time_ns(ticks))
-                };
-                if kept > MAX_SNAP_LEN {
-                    return Err(PcapError::Length {
-                        record,
-                        offset,
-                        len: kept,
-                    });
-                }
-                let data = body[fixed..]
-                    .get(..kept as usize)
-                    .ok_or_else(|| damaged("is shorter than its packet"))?;
-                let record = Record {
-                    ts_ns,
-                    data,
-                    original_len,
-                };
-                Ok(Step::Record(interface.link_type, record, len))
+                let (link_type, packet) = self.packet(kind, body, offset, record)?;
+                Ok(Step::Record(link_type, packet, len))
             }
         }
+    }
+
+    /// Reads the type and length of a block. A section header sets the byte order.
+    fn header(&mut self, input: &[u8], offset: u64) -> Result<(u32, u32), PcapError> {
+        // The section type is a palindrome, so it reads the same in both byte orders.
+        let is_section = word(input, 0, false) == SECTION;
+        if is_section {
+            self.big_endian = word(input, BODY, true) == BYTE_ORDER_MAGIC;
+            if word(input, BODY, self.big_endian) != BYTE_ORDER_MAGIC {
+                return Err(damaged(offset, "starts a section with an unknown byte order"));
+            }
+        }
+        let (kind, len) = (self.word(input, 0), self.word(input, 4));
+        if !len.is_multiple_of(4) || (len as usize) < AROUND_BODY {
+            return Err(damaged(offset, "has an invalid length"));
+        }
+        Ok((kind, len))
+    }
+
+    /// The body of a complete block, with at least the fixed fields of its type.
+    fn body<'a>(&self, kind: u32, block: &'a [u8], offset: u64) -> Result<&'a [u8], PcapError> {
+        let end = block.len() - 4;
+        if self.word(block, end) as usize != block.len() {
+            return Err(damaged(offset, "has different lengths at its start and end"));
+        }
+        let body = &block[BODY..end];
+        let least = match kind {
+            SECTION => SECTION_BODY_LEN,
+            INTERFACE => INTERFACE_BODY_LEN,
+            SIMPLE_PACKET => SIMPLE_PACKET_BODY_LEN,
+            _ => PACKET_BODY_LEN,
+        };
+        if body.len() < least {
+            return Err(damaged(offset, "is shorter than its fields"));
+        }
+        Ok(body)
+    }
+
+    /// The record in the body of a packet block, with its link type.
+    fn packet<'a>(
+        &self,
+        kind: u32,
+        body: &'a [u8],
+        offset: u64,
+        record: u64,
+    ) -> Result<(u32, Record<'a>), PcapError> {
+        let (index, fixed, original_len) = match kind {
+            SIMPLE_PACKET => (0, SIMPLE_PACKET_BODY_LEN, self.word(body, 0)),
+            PACKET => (
+                u32::from(self.half(body, 0)),
+                PACKET_BODY_LEN,
+                self.word(body, 16),
+            ),
+            _ => (self.word(body, 0), PACKET_BODY_LEN, self.word(body, 16)),
+        };
+        let interface = self
+            .interfaces
+            .get(index as usize)
+            .ok_or_else(|| damaged(offset, "refers to an interface that the section does not define"))?;
+        let (kept, ts_ns) = if kind == SIMPLE_PACKET {
+            let limit = match interface.snap_len {
+                0 => u32::MAX,
+                limit => limit,
+            };
+            // Simple packets have no timestamp.
+            (original_len.min(limit), 0)
+        } else {
+            let ticks = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
+            (self.word(body, 12), interface.time_ns(ticks))
+        };
+        if kept > MAX_SNAP_LEN {
+            return Err(PcapError::Length {
+                record,
+                offset,
+                len: kept,
+            });
+        }
+        let data = body[fixed..]
+            .get(..kept as usize)
+            .ok_or_else(|| damaged(offset, "is shorter than its packet"))?;
+        let record = Record {
+            ts_ns,
+            data,
+            original_len,
+        };
+        Ok((interface.link_type, record))
     }
 
     /// Checks the end of the file like [`Decoder::finish`](super::Decoder::finish).
@@ -264,4 +288,8 @@ impl Blocks {
             u16::from_le_bytes(octets)
         }
     }
+}
+
+fn damaged(offset: u64, fault: &'static str) -> PcapError {
+    PcapError::Block { offset, fault }
 }

@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_as_defined(octets in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn sums_agree_with_the_definition(octets in proptest::collection::vec(any::<u8>(), 0..400)) {
             prop_assert_eq!(sum(&octets), as_defined(&octets));
         }
 

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_stay_with_their_first() {
+    fn all_fragments_of_a_packet_have_one_flow() {
         let mut first = usual(false, false).octets();
         first[6] = 0x20; // More Fragments
         let mut second = first.clone();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn any_octets_have_a_flow() {
+    fn arbitrary_octets_have_a_flow() {
         for packet in usual_ones() {
             let octets = packet.octets();
             for len_b in 0..octets.len() {

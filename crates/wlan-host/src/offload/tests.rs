@@ -80,7 +80,7 @@ fn any_packet(payload_b: impl Into<prop::collection::SizeRange>) -> impl Strateg
 
 proptest! {
     #[test]
-    fn a_completed_checksum_is_right(packet in any_packet(0..300)) {
+    fn a_completed_checksum_is_correct(packet in any_packet(0..300)) {
         let mut completed = packet.with_partial_checksum();
         complete_checksum(&mut completed, packet.partial()).unwrap();
         prop_assert_eq!(completed, packet.octets());
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_split_or_refused(
+    fn arbitrary_octets_are_split_or_refused(
         vnet: [u8; 10],
         packet in prop::collection::vec(any::<u8>(), 0..100),
         right in any_packet(1..40),
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn a_header_that_was_emitted_parses_to_the_same() {
+fn an_emitted_header_parses_to_the_same_value() {
     for packet in usual_ones() {
         let vnet = packet.vnet(1448);
         assert_eq!(VnetHeader::parse(&vnet.emit()), Some(vnet));
@@ -219,7 +219,7 @@ fn only_udp_sends_a_checksum_of_zero_as_its_complement() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn inconsistent_super_packets_are_refused() {
     type Damage = fn(&mut VnetHeader, &mut Vec<u8>);
     let all: [(Damage, SegmentError); 5] = [
         (|vnet, _| vnet.gso = None, SegmentError::NotSplit),
@@ -363,7 +363,7 @@ fn only_consecutive_packets_of_a_flow_are_joined() {
 }
 
 #[test]
-fn a_packet_with_a_wrong_checksum_goes_up_alone_and_as_it_is() {
+fn a_packet_with_a_wrong_checksum_is_delivered_alone_and_unchanged() {
     for first in usual_ones() {
         let packets = [
             first.clone(),

@@ -25,7 +25,7 @@ use std::time::Duration;
 use getrandom::SysRng;
 use nix::sys::signal::{SigSet, Signal};
 use nix::time::{ClockId, clock_gettime};
-use rand_core::UnwrapErr;
+use rand_core::{CryptoRng, UnwrapErr};
 use serde::Serialize;
 use wlan_frames::MacAddr;
 
@@ -138,41 +138,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
     let mut device =
         Device::new(&config.device).map_err(DaemonError::system(format!("device {}", config.device)))?;
     let mut rng = UnwrapErr(SysRng);
-    let machine = match config.ap_addressing() {
-        Some(addressing) => {
-            let assigned = device.assign(addressing.own());
-            assigned.map_err(DaemonError::system(format!(
-                "addresses of device {}",
-                config.device
-            )))?;
-            let settings = ApSettings {
-                common: config.settings(link.address()),
-                beacons_to: config.to_all(),
-                addressing: addressing.clone(),
-                stations: config.max_stations,
-                rekey_group_after: config.group_rekey,
-            };
-            let machine = AccessPoint::new(settings, &mut rng)
-                .map_err(|error| DaemonError::Config(ConfigError::of(path, &error.to_string())))?;
-            Machine::Ap(Box::new(machine))
-        }
-        None => {
-            let settings = StaSettings {
-                common: config.settings(link.address()),
-                probes_to: config
-                    .to_all()
-                    .or(config.peer.map(Endpoint::Udp))
-                    .expect("the configuration requires a peer"),
-                bssid: config.bssid,
-            };
-            if config.device_down_when_lost {
-                device
-                    .set_up(false)
-                    .map_err(DaemonError::system(format!("device {}", config.device)))?;
-            }
-            Machine::Sta(Box::new(Station::new(settings)))
-        }
-    };
+    let machine = create_machine(&config, path, &link, &mut device, &mut rng)?;
     let stays_root = give_up_privileges(&config, user, &machine)?;
     let (address, mtu_b) = (link.address(), link.mtu_b());
     let running = link.start(CONTROL_FRAMES)?;
@@ -196,6 +162,52 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
     plane.serve(machine, &running, &mut rng);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     Ok(running.end()?)
+}
+
+/// Creates the state machine of the configured role. Prepares the device: its own addresses, or down until there is a
+/// session.
+fn create_machine(
+    config: &Config,
+    path: &Path,
+    link: &Link,
+    device: &mut Device,
+    rng: &mut dyn CryptoRng,
+) -> Result<Machine, DaemonError> {
+    Ok(match config.ap_addressing() {
+        Some(addressing) => {
+            let assigned = device.assign(addressing.own());
+            assigned.map_err(DaemonError::system(format!(
+                "addresses of device {}",
+                config.device
+            )))?;
+            let settings = ApSettings {
+                common: config.settings(link.address()),
+                beacons_to: config.to_all(),
+                addressing: addressing.clone(),
+                stations: config.max_stations,
+                rekey_group_after: config.group_rekey,
+            };
+            let machine = AccessPoint::new(settings, rng)
+                .map_err(|error| DaemonError::Config(ConfigError::of(path, &error.to_string())))?;
+            Machine::Ap(Box::new(machine))
+        }
+        None => {
+            let settings = StaSettings {
+                common: config.settings(link.address()),
+                probes_to: config
+                    .to_all()
+                    .or(config.peer.map(Endpoint::Udp))
+                    .expect("the configuration requires a peer"),
+                bssid: config.bssid,
+            };
+            if config.device_down_when_lost {
+                device
+                    .set_up(false)
+                    .map_err(DaemonError::system(format!("device {}", config.device)))?;
+            }
+            Machine::Sta(Box::new(Station::new(settings)))
+        }
+    })
 }
 
 /// If the process is root, changes to an unprivileged user. Keeps only the capabilities that are still required: a

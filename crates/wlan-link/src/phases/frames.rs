@@ -448,7 +448,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn control_messages_read_back_as_written(said in protected()) {
+        fn control_messages_roundtrip(said in protected()) {
             let (category, mut rest) = said.emit();
             prop_assert_eq!(Protected::parse(category, &rest), Some(said.clone()));
             // Ethernet requires a minimum length: an element without meaning.

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_keeps_its_own_address() {
+    fn a_station_keeps_its_address() {
         let mut addressing = Addressing::new(&[prefix("192.0.2.1/29"), prefix("2001:db8::1/64")], true);
         let mut leases = Vec::new();
         for last in 1..=5 {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn all_host_numbers_of_a_network_but_the_reserved_are_given() {
+    fn all_host_numbers_except_the_reserved_ones_are_assigned() {
         for (own, stations) in [("192.0.2.1/30", 1), ("192.0.2.1/24", 253), ("2001:db8::1/126", 1)] {
             let own = prefix(own);
             let mut addressing = Addressing::new(&[own], true);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_station_gets_an_address_from_the_pool_of_the_other_networks_only() {
+    fn a_listed_station_gets_pool_addresses_only_from_networks_without_a_listed_address() {
         let own = [prefix("192.0.2.1/24"), prefix("2001:db8::1/64")];
         let address = "192.0.2.9".parse().unwrap();
         for (pool, count) in [(false, 1), (true, 2)] {

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_log_lines_is_cut_and_the_next_line_says_how_many_are_missing() {
+    fn a_flood_of_log_lines_is_limited_and_the_next_line_counts_the_omitted_ones() {
         let mut outbox = Outbox::new(MacAddr([2; 6]));
         let mut log = |at: Duration| {
             outbox.log_limited(at, Phase::Discovery, Outcome::Progress, None, "probe");

@@ -155,14 +155,14 @@ impl Liveness {
     }
 
     /// Starts a query unless one is in progress.
-    pub fn doubt(&mut self, now: Duration) {
+    pub fn start_query(&mut self, now: Duration) {
         self.query.get_or_insert_with(|| Query::new(now));
     }
 
     /// The action due now. Starts a query after `keep_alive` of silence.
     pub fn poll(&mut self, keep_alive: Duration, now: Duration) -> Asked {
         if now >= self.heard + keep_alive {
-            self.doubt(now);
+            self.start_query(now);
         }
         self.query.as_mut().map_or(Asked::Wait, |query| query.poll(now))
     }
@@ -248,14 +248,14 @@ mod tests {
     fn an_mpdu_from_before_the_request_does_not_answer_a_query() {
         let keep_alive = 10 * S;
         let mut peer = Liveness::new(S);
-        peer.doubt(2 * S);
+        peer.start_query(2 * S);
         peer.count(1, 2 * S);
         assert_eq!(peer.poll(keep_alive, 2 * S), Asked::Ask);
-        peer.doubt(2 * S + SILENT_AFTER / 2);
+        peer.start_query(2 * S + SILENT_AFTER / 2);
         assert_eq!(
             peer.poll(keep_alive, 2 * S + SILENT_AFTER),
             Asked::Gone,
-            "a second doubt does not restart the query"
+            "a query in progress is not restarted"
         );
         peer.count(2, 2 * S + SILENT_AFTER);
         assert_eq!(peer.poll(keep_alive, 2 * S + SILENT_AFTER), Asked::Wait);

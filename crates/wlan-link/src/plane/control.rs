@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite};
-use wlan_frames::{EtherType, FrameControl, LlcSnap, MacAddr};
+use wlan_frames::{EtherType, FrameType, LlcSnap, MacAddr, MacHeader};
 
 use super::counters::Totals;
 use super::endpoint::{Endpoint, Message, Outlet, Socket};
@@ -116,7 +116,7 @@ impl Handle {
     }
 
     /// Removes a station and erases its keys. Returns `false` if the station was not admitted.
-    #[must_use = "a station that was not there may be another's mistake"]
+    #[must_use = "`false` if the station was not admitted, which may be an error of the caller"]
     pub fn remove(&self, station: MacAddr) -> bool {
         let was_there = self.0.published.remove(station);
         self.0.kick();
@@ -168,12 +168,10 @@ impl Handle {
         protected: bool,
         frame: &[u8],
     ) -> Result<(), SendError> {
-        let is_management = frame.len() >= MANAGEMENT_HEADER_B
-            && FrameControl::parse(frame).is_ok_and(|control| {
-                control.frame_type() == wlan_frames::FrameType::Management
-                    && control.header_len() == Some(MANAGEMENT_HEADER_B)
-            });
-        if !is_management {
+        let header = MacHeader::parse(frame).map_err(|_| SendError::NotManagement)?;
+        let (control, receiver) = (header.frame_control(), header.receiver());
+        if control.frame_type() != FrameType::Management || control.header_len() != Some(MANAGEMENT_HEADER_B)
+        {
             return Err(SendError::NotManagement);
         }
         let mut frame = frame.to_vec();
@@ -183,9 +181,8 @@ impl Handle {
         if !protected {
             return self.send(&self.0.socket, endpoint, &frame);
         }
-        let to = MacAddr(frame[4..10].try_into().expect("six octets"));
         let body = frame.split_off(MANAGEMENT_HEADER_B);
-        self.send_sealed(to, frame, &body)
+        self.send_sealed(receiver, frame, &body)
     }
 
     fn send(&self, socket: &Socket, endpoint: Endpoint, octets: &[u8]) -> Result<(), SendError> {

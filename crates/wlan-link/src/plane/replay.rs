@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_may_be_late_by_the_window_and_no_more() {
+    fn a_frame_may_be_late_by_at_most_the_window() {
         let mut window = Window::new(PacketNumber::ZERO);
         assert!(window.accept(pn(100_000)));
         assert!(window.accept(pn(100_000 - WINDOW)));

@@ -271,7 +271,7 @@ fn plain() -> VnetHeader {
 }
 
 #[test]
-fn every_suite_carries_packets_both_ways_and_no_plaintext() {
+fn every_suite_carries_packets_both_ways_without_plaintext() {
     for suite in Suite::OF_TEMPORAL_KEYS {
         for kind in [Kind::Ip, Kind::Ethernet] {
             let (mut ap, [mut station, ..]) = bss(kind, suite, true);
@@ -301,7 +301,7 @@ fn every_suite_carries_packets_both_ways_and_no_plaintext() {
 }
 
 #[test]
-fn stations_reach_each_other_through_the_access_point_and_one_packet_to_all() {
+fn stations_reach_each_other_and_all_stations_through_the_access_point() {
     for kind in [Kind::Ip, Kind::Ethernet] {
         let (mut ap, [mut a, mut b, mut c]) = bss(kind, Suite::Ccmp128, true);
         let across = packet(2, 3, 1, 100);
@@ -396,7 +396,7 @@ fn invalid_frames_are_counted_and_dropped() {
 }
 
 #[test]
-fn an_msdu_cannot_be_passed_off_as_an_amsdu_nor_the_reverse() {
+fn an_msdu_is_not_accepted_as_an_amsdu_nor_the_reverse() {
     // The MIC does not cover A-MSDU Present.
     for kind in [Kind::Ip, Kind::Ethernet] {
         let (mut ap, [mut station, ..]) = bss(kind, Suite::Ccmp128, true);
@@ -412,7 +412,7 @@ fn an_msdu_cannot_be_passed_off_as_an_amsdu_nor_the_reverse() {
 }
 
 #[test]
-fn a_station_that_moves_is_followed_by_what_is_authentic_and_new() {
+fn only_authentic_new_frames_move_the_endpoint_of_a_station() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let place = |ap: &Pipeline| ap.published.table().stations()[0].endpoint();
     let first = station.send(plain(), &packet(2, 1, 1, 100)).remove(0);
@@ -431,7 +431,7 @@ fn a_station_that_moves_is_followed_by_what_is_authentic_and_new() {
 }
 
 #[test]
-fn handshakes_in_the_open_go_to_the_control_plane_and_a_flood_of_them_is_bounded() {
+fn unprotected_handshakes_reach_the_control_plane_up_to_a_limit() {
     let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let header = station.end.header(AP);
     let frame = [&header[..], &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x8e], &[2, 3, 0, 0]].concat();
@@ -444,7 +444,7 @@ fn handshakes_in_the_open_go_to_the_control_plane_and_a_flood_of_them_is_bounded
 }
 
 #[test]
-fn frames_for_a_control_plane_without_room_are_counted_and_not_copied() {
+fn frames_for_a_full_control_queue_are_counted_and_not_copied() {
     let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let header = station.end.header(AP);
     let eapol = [&header[..], &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x8e], &[2, 3, 0, 0]].concat();
@@ -458,7 +458,7 @@ fn frames_for_a_control_plane_without_room_are_counted_and_not_copied() {
 }
 
 #[test]
-fn an_unknown_transmitter_is_told_so_in_no_more_octets_than_it_sent() {
+fn the_answer_to_an_unknown_transmitter_is_no_longer_than_its_frame() {
     let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let settings = ApSettings {
         common: Settings {

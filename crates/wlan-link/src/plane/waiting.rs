@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn sealed_frames_and_frames_in_the_open_do_not_keep_each_other_waiting() {
+    fn sealed_and_unprotected_frames_do_not_delay_each_other() {
         let waiting = Waiting::new(3);
         let put = [false; 5].map(|protected| waiting.put(protected, || frame(1, protected)));
         assert_eq!(put, [true, true, true, false, false]);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_for_a_full_queue_is_neither_copied_nor_waits_for_the_lock() {
+    fn a_frame_for_a_full_queue_costs_neither_a_copy_nor_the_lock() {
         for protected in [false, true] {
             let waiting = Waiting::new(1);
             assert!(waiting.put(protected, || frame(1, protected)));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_noted_once_and_up_to_a_bound_until_they_are_asked_for() {
+    fn unknown_transmitters_are_recorded_once_and_up_to_a_limit_until_they_are_taken() {
         let waiting = Waiting::new(3);
         let at = |last| Endpoint::Ethernet(MacAddr([2, 0, 0, 0, 0, last]));
         for _ in 0..2 {

@@ -13,7 +13,8 @@ use wlan_ciphers::{OpenError, PacketNumber, ccmp};
 use wlan_frames::beacon::push_element;
 use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{
-    AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, QosControl, SequenceControl,
+    AckPolicy, DataHeader, EtherType, FrameControl, FrameError, FrameType, LlcSnap, MacAddr, MacHeader,
+    QosControl, SequenceControl,
 };
 use wlan_host::tun::TYPES_FROM;
 
@@ -24,11 +25,8 @@ pub use wlan_host::tun::{ETHERNET_B, Kind};
 /// Minimum payload of an Ethernet frame, in octets; shorter payloads are padded (IEEE Std 802.3-2018 4.2.3.3).
 pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
 /// Octets in the MAC header of a management frame (9.3.3.2).
-pub const MANAGEMENT_HEADER_B: usize = 24;
+pub const MANAGEMENT_HEADER_B: usize = MacHeader::LEN;
 
-/// Position of the second address, the transmitter's, in a MAC header.
-const TRANSMITTER: std::ops::Range<usize> = 10..16;
-const RECEIVER: std::ops::Range<usize> = 4..10;
 const SEQUENCE_AT: usize = 22;
 const QOS_AT: usize = 24;
 const TYPE_AT: usize = 12;
@@ -104,16 +102,12 @@ impl End {
     /// # Errors
     /// The reason to drop the frame.
     pub fn classify(&self, mpdu: &[u8]) -> Result<Class, Refusal> {
-        // The management header is the shortest header.
-        let Some(header) = mpdu.first_chunk::<MANAGEMENT_HEADER_B>() else {
-            return Err(Refusal::Truncated);
-        };
-        let control = FrameControl(u16::from_le_bytes([header[0], header[1]]));
-        let receiver = MacAddr(header[RECEIVER].try_into().expect("six octets"));
-        let transmitter = MacAddr(header[TRANSMITTER].try_into().expect("six octets"));
-        if control.0 & 0b11 != 0 {
-            return Err(Refusal::Header);
-        }
+        let header = MacHeader::parse(mpdu).map_err(|error| match error {
+            FrameError::Truncated { .. } => Refusal::Truncated,
+            _ => Refusal::Header,
+        })?;
+        let (control, receiver, transmitter) =
+            (header.frame_control(), header.receiver(), header.transmitter());
         let protected = control.has(FrameControl::PROTECTED);
         match control.frame_type() {
             FrameType::Data => {

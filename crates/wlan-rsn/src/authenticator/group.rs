@@ -38,7 +38,7 @@ impl GroupKeys {
         GroupKeys {
             generation,
             cipher,
-            // Key IDs alternate: 1 and 2, 4 and 5 (12.7.7.1). 0 is left to the pairwise key, for cards that need
+            // Key IDs alternate: 1 and 2, 4 and 5 (12.7.7.1). 0 is left to the pairwise key, for cards that require
             // that.
             key_id: KeyId::new(1 + second).expect("1 or 2"),
             gtk: key(cipher),

@@ -532,7 +532,7 @@ mod tests {
 
     /// 12.4.5.4: in the salt of the key seed, the list of the station with the higher address comes first.
     #[test]
-    fn the_rejected_groups_go_into_the_key_in_the_order_of_the_addresses() {
+    fn rejected_groups_enter_the_key_in_the_order_of_the_addresses() {
         let (method, now) = (Method::HashToElement, Duration::ZERO);
         let (low, high) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
         let groups = vec![Group::P384, Group::P256];

@@ -256,7 +256,7 @@ fn the_factor_of_hash_to_element_is_never_zero() {
 }
 
 #[test]
-fn hunting_goes_on_where_forty_candidates_are_no_points() {
+fn hunting_continues_if_forty_candidates_are_no_points() {
     let group = Group::P256;
     let len = group.field_len();
     let g = ecc::multiply_base(group, &[vec![0; len - 1], vec![1]].concat()).unwrap();

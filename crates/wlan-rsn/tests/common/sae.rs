@@ -1,5 +1,5 @@
 //! Two sides of SAE and a channel between them.
-#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

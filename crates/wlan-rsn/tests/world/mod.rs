@@ -21,7 +21,7 @@ use wlan_rsn::{
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
 pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
 
-/// A PMK that needs no key derivation.
+/// A PMK that requires no key derivation.
 pub fn pmk(octet: u8) -> Pmk {
     Pmk::of_psk(Key::new(&[octet; 32]))
 }

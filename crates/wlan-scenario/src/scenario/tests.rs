@@ -20,7 +20,7 @@ fn number(answer: &Value, path: &str) -> f64 {
 }
 
 #[test]
-fn a_simulation_agrees_with_the_model_beside_it() {
+fn a_simulation_agrees_with_its_closed_form() {
     for (words, tolerance) in [
         (vec![], 0.01),
         (vec![("security", "ccmp".into())], 0.01),
@@ -101,7 +101,7 @@ fn a_slow_card_costs_delay_and_a_fast_host_does_not() {
 }
 
 #[test]
-fn traffic_that_crosses_the_air_twice_halves() {
+fn traffic_that_crosses_the_air_twice_has_half_the_throughput() {
     let throughput = |topology: &str| {
         let words = [("topology", topology.into()), ("security", "ccmp".into())];
         number(&scenario(&words).simulate().unwrap(), "/throughput_mbps")
@@ -112,7 +112,7 @@ fn traffic_that_crosses_the_air_twice_halves() {
 }
 
 #[test]
-fn a_video_that_fits_is_shown_and_one_that_does_not_is_late() {
+fn a_video_that_fits_is_on_time_and_one_that_does_not_is_late() {
     // 54 Mbit/s carry 29 Mbit/s of payload.
     let answer = |offered: f64, duration_s: f64| {
         let words = [
@@ -387,7 +387,7 @@ fn every_refused_key_is_named_in_one_line() {
 }
 
 #[test]
-fn a_key_is_given_once() {
+fn keys_must_be_present_and_unique() {
     for (written, words) in [
         (
             r#"{"phy": "ofdm", "phy": "ht"}"#,

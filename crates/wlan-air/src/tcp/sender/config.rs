@@ -4,6 +4,7 @@ use crate::tcp::{CongestionControl, MSS_IPV4_B, TcpError, check_mss};
 
 /// The data of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Supply {
     /// Unlimited, until [`Sender::stop`](crate::tcp::Sender::stop).
     Bulk,

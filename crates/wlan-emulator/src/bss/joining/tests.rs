@@ -109,7 +109,7 @@ fn passes(from: &mut Protection, to: &mut Protection) -> bool {
 }
 
 #[test]
-fn both_ends_get_a_key_of_their_own_handshake() {
+fn both_ends_get_the_key_of_their_own_handshake() {
     for akm in [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae] {
         for suite in suites() {
             if suite == Suite::Tkip && akm != Akm::WpaPsk {
@@ -133,7 +133,7 @@ fn both_ends_get_a_key_of_their_own_handshake() {
 
 /// As hostapd's `ieee80211w`: 1 is MFPC alone, 2 is MFPC and MFPR (IEEE 802.11-2020 Table 9-153).
 #[test]
-fn an_optional_protection_of_management_frames_is_not_required() {
+fn optional_management_frame_protection_is_not_required() {
     for (word, capable, required) in [
         ("disabled", false, false),
         ("optional", true, false),
@@ -222,7 +222,7 @@ fn a_bss_with_sae_advertises_what_the_standard_requires() {
 }
 
 #[test]
-fn every_beacon_has_room_for_the_elements_of_sae() {
+fn every_beacon_has_space_for_the_elements_of_sae() {
     for (phy, rate, bandwidth, band) in [
         ("ht", "mcs7", 40, Some("2.4 GHz")),
         ("vht", "mcs9", 80, None),
@@ -257,7 +257,7 @@ fn framed(mpdu: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn only_a_bss_with_qos_has_many_replay_counters() {
+fn only_a_qos_bss_has_sixteen_replay_counters() {
     for (word, expected) in [(None, 1), (Some("be"), 16)] {
         let mut words = vec![("security", "ccmp".into())];
         words.extend(word.map(|word| ("access_category", word.into())));

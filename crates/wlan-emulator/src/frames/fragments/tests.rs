@@ -90,7 +90,7 @@ impl Link {
 }
 
 #[test]
-fn an_msdu_in_fragments_arrives_whole_under_every_suite() {
+fn a_fragmented_msdu_arrives_complete_with_every_suite() {
     for suite in suites() {
         for payload_b in [500, 1000, 1372] {
             let packet = packet(payload_b);
@@ -122,7 +122,7 @@ fn an_msdu_in_fragments_arrives_whole_under_every_suite() {
 }
 
 #[test]
-fn a_fragment_is_sent_again_with_the_same_octets_and_taken_once() {
+fn a_retransmitted_fragment_has_the_same_octets_and_is_accepted_once() {
     for suite in suites() {
         let packet = packet(1000);
         let mut link = Link::new(suite, &packet);
@@ -155,7 +155,7 @@ fn fragments_out_of_sequence_are_not_reassembled() {
 }
 
 #[test]
-fn a_damaged_fragment_spoils_the_msdu() {
+fn a_damaged_fragment_discards_the_msdu() {
     for suite in suites().filter(Option::is_some) {
         let mut link = Link::new(suite, &packet(1000));
         link.send_and_receive([0]);
@@ -170,7 +170,7 @@ fn a_damaged_fragment_spoils_the_msdu() {
 /// IEEE 802.11-2020 12.5.3.4.4 prevents an attacker from combining fragments of two MSDUs (CVE-2020-26146). WEP lacks
 /// this rule, because its initialisation vectors wrap around.
 #[test]
-fn packet_numbers_of_fragments_go_up_in_steps_of_one() {
+fn packet_numbers_of_fragments_must_be_consecutive() {
     for suite in suites().flatten() {
         let mut link = Link::new(Some(suite), &packet(1000));
         link.send_and_receive([0]);
@@ -183,7 +183,7 @@ fn packet_numbers_of_fragments_go_up_in_steps_of_one() {
 
 /// The ICV of each MPDU is valid, so only the MIC of the MSDU reveals the change (12.5.2.1.3).
 #[test]
-fn a_tkip_msdu_of_other_octets_than_its_mic_is_of_is_refused() {
+fn a_tkip_msdu_with_a_wrong_mic_is_refused() {
     let mut link = Link::new(Some(Suite::Tkip), &packet(1000));
     link.send_and_receive([0]);
     let around = link.sta.end.around();
@@ -194,7 +194,7 @@ fn a_tkip_msdu_of_other_octets_than_its_mic_is_of_is_refused() {
 
 /// 10.5: dot11MaxReceiveLifetime.
 #[test]
-fn fragments_that_take_longer_than_512_tu_are_forgotten() {
+fn incomplete_msdus_are_discarded_after_512_tu() {
     for (took, received) in [(512 * 1024, 1), (512 * 1024 + 1, 0)] {
         let mut link = Link::new(Some(Suite::Ccmp128), &packet(500));
         link.send(0);
@@ -206,7 +206,7 @@ fn fragments_that_take_longer_than_512_tu_are_forgotten() {
 }
 
 #[test]
-fn a_reused_frame_is_sent_whole() {
+fn a_reused_frame_is_sent_unfragmented() {
     let packet = packet(1000);
     let mut link = Link::new(Some(Suite::Ccmp128), &packet);
     link.send_and_receive([0, 1, 2]);
@@ -220,7 +220,7 @@ fn a_reused_frame_is_sent_whole() {
 }
 
 #[test]
-fn once_a_frame_has_its_buffers_fragments_allocate_nothing() {
+fn fragments_allocate_nothing_once_a_frame_has_its_buffers() {
     for suite in [None, Some(Suite::Tkip), Some(Suite::Ccmp128)] {
         let mut link = Link::new(suite, &packet(1372));
         link.send_and_receive([0, 1, 2]);

@@ -93,7 +93,7 @@ fn whole(of: &Packet, segments: usize) -> Packet {
 }
 
 #[test]
-fn a_super_packet_crosses_the_air_in_parts_and_arrives_whole_under_every_suite() {
+fn a_super_packet_is_split_for_the_air_and_arrives_complete_with_every_suite() {
     let suites = Suite::ALL.into_iter().filter(|suite| !suite.is_bip()).map(Some);
     for suite in suites.chain([None]) {
         for packet in usual_ones() {
@@ -119,7 +119,7 @@ fn a_super_packet_crosses_the_air_in_parts_and_arrives_whole_under_every_suite()
 }
 
 #[test]
-fn without_coalescing_every_packet_goes_up_by_itself() {
+fn without_coalescing_every_packet_is_delivered_separately() {
     for packet in usual_ones() {
         let packet = whole(&packet, 5);
         let (mut sta, mut ap) = pair(Some(Suite::Ccmp128), false);
@@ -139,7 +139,7 @@ fn without_coalescing_every_packet_goes_up_by_itself() {
 }
 
 #[test]
-fn packets_on_both_sides_of_a_lost_mpdu_go_up_apart() {
+fn packets_are_not_coalesced_across_a_lost_mpdu() {
     // Without an identification field, a lost datagram leaves no trace in the following datagrams.
     for packet in [usual(true, false), usual(true, true)] {
         let packet = whole(&packet, 6);

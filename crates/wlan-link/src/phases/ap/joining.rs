@@ -52,7 +52,7 @@ impl AccessPoint {
                 ..
             } => self.authentication(from, station, (algorithm, transaction), octets, rng),
             Body::AssociationRequest { elements, .. } => self.association(from, station, elements, len, rng),
-            Body::Deauthentication { .. } | Body::Disassociation { .. } => self.doubt(station),
+            Body::Deauthentication { .. } | Body::Disassociation { .. } => self.query_session(station),
             _ => {}
         }
     }
@@ -76,9 +76,9 @@ impl AccessPoint {
 
     /// Processes an unprotected claim that a session is over. It may be forged, so it only triggers an SA Query
     /// (11.13).
-    fn doubt(&mut self, station: MacAddr) {
+    fn query_session(&mut self, station: MacAddr) {
         if let Some(session) = session_of(&mut self.members, station) {
-            session.liveness.doubt(self.now);
+            session.liveness.start_query(self.now);
             let text = "ignored an unprotected Deauthentication; sending an SA Query to the station";
             self.outbox
                 .log_limited(self.now, Phase::Data, Outcome::Progress, station, text);
@@ -248,7 +248,7 @@ impl AccessPoint {
         match session_of(&mut self.members, station) {
             None => Ok(()),
             Some(session) if session.established => {
-                session.liveness.doubt(self.now);
+                session.liveness.start_query(self.now);
                 Err(Refusal::Status(status::REFUSED_TEMPORARILY, frames::comeback()))
             }
             Some(_) => Err(Refusal::Silent),

@@ -274,7 +274,7 @@ impl Station {
             Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
                 if frame.da == own || frame.da.is_group() =>
             {
-                self.doubt(frame.sa, reason);
+                self.query_session(frame.sa, reason);
             }
             _ => {}
         }

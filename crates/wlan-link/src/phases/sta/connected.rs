@@ -85,7 +85,7 @@ impl Station {
 
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
     /// During a handshake, only records the claim, as the possible reason of a failure.
-    pub(super) fn doubt(&mut self, from: MacAddr, why: u16) {
+    pub(super) fn query_session(&mut self, from: MacAddr, why: u16) {
         let now = self.now;
         if let State::Joined {
             found,
@@ -103,9 +103,9 @@ impl Station {
             ..
         } = &mut self.state
             && found.bssid == from
-            && self.doubts.take(now).is_some()
+            && self.query_budget.take(now).is_some()
         {
-            session.liveness.doubt(now);
+            session.liveness.start_query(now);
             let text = "ignored an unprotected Deauthentication; sending an SA Query to the access point";
             self.outbox
                 .log_limited(self.now, Phase::Data, Outcome::Progress, Some(from), text);
@@ -122,8 +122,8 @@ impl Station {
         } = &mut self.state
             && found.bssid == bssid
         {
-            if timestamp_us < found.timestamp_us && self.doubts.take(now).is_some() {
-                session.liveness.doubt(now);
+            if timestamp_us < found.timestamp_us && self.query_budget.take(now).is_some() {
+                session.liveness.start_query(now);
             }
             // A forged timestamp far ahead would hide the next restart.
             if timestamp_us < found.timestamp_us || timestamp_us - found.timestamp_us < 60_000_000 {

@@ -184,7 +184,7 @@ pub struct Station {
     token: u8,
     connections: u64,
     /// Rate limit of SA Queries and rekey requests.
-    doubts: Budget,
+    query_budget: Budget,
     outbox: Outbox,
 }
 
@@ -211,7 +211,7 @@ impl Station {
             transaction: 0,
             token: 0,
             connections: 0,
-            doubts: Budget::new(1, Duration::from_secs(1)),
+            query_budget: Budget::new(1, Duration::from_secs(1)),
             outbox,
         }
     }
@@ -267,7 +267,7 @@ impl Station {
             for seen in traffic.iter().filter(|seen| seen.peer == found.bssid) {
                 session.liveness.count(seen.received, self.now);
                 // A request without an answer is repeated.
-                if seen.packet_numbers_used >= limit && self.doubts.take(self.now).is_some() {
+                if seen.packet_numbers_used >= limit && self.query_budget.take(self.now).is_some() {
                     supplicant.request_rekey(true);
                 }
             }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_key_changes_without_a_lost_packet() {
+fn replacing_a_key_loses_no_packet() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let mut in_flight = station.send(plain(), &packet(2, 1, 1, 100));
     ap.install(STATIONS[0], Direction::Receive, 1, Suite::Ccmp128, &OTHER_KEY);
@@ -18,7 +18,7 @@ fn a_key_changes_without_a_lost_packet() {
 }
 
 #[test]
-fn a_key_that_is_installed_again_does_not_start_its_packet_numbers_anew() {
+fn reinstalling_a_key_does_not_reset_its_packet_numbers() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let first = station.send(plain(), &packet(2, 1, 1, 100));
     station.install(AP, Direction::Transmit, 0, Suite::Ccmp128, &KEY);
@@ -44,7 +44,7 @@ fn a_key_that_is_installed_again_does_not_start_its_packet_numbers_anew() {
 }
 
 #[test]
-fn without_keys_or_stations_nothing_leaves() {
+fn nothing_is_sent_without_keys_or_stations() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     assert!(station.published.remove(AP) && !station.published.remove(AP));
     assert_eq!(station.send(plain(), &packet(2, 1, 1, 100)).len(), 0);
@@ -59,7 +59,7 @@ fn without_keys_or_stations_nothing_leaves() {
 }
 
 #[test]
-fn nothing_on_the_hot_path_allocates() {
+fn the_hot_path_allocates_nothing() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Enhanced(wlan_ciphers::Lanes::Four), true);
     let frames: Vec<Vec<u8>> = (0..100)
         .flat_map(|tag| station.send(plain(), &packet(2, 1, tag, 700)))

@@ -28,7 +28,7 @@ proptest! {
     /// On a network that loses, duplicates, damages and reorders frames, the host receives each packet at most once,
     /// exactly the packets whose frames arrive undamaged, and each packet unchanged.
     #[test]
-    fn frames_arrive_as_they_were_sent(
+    fn packets_arrive_at_most_once_and_unchanged(
         packets in proptest::collection::vec((0_u8..2, 1_usize..1300, fates(), any::<u32>()), 1..120),
         suite in proptest::sample::select(&Suite::OF_TEMPORAL_KEYS[..]),
         kind in prop_oneof![Just(Kind::Ip), Just(Kind::Ethernet)],
