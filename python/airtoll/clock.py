@@ -3,4 +3,4 @@
 from typing import Literal
 
 Clock = Literal["real", "virtual"]
-"""What moves the clock: time itself, or, in a guest, the end of all work (`airtoll.guest`)."""
+"""Real time passes by itself. Virtual time moves only while all programs of a guest sleep (`airtoll.guest`)."""

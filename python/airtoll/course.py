@@ -83,7 +83,7 @@ class Course:
                 yield run
 
     def decided(self, begun: Collection[str]) -> Iterator[Run]:
-        """The remaining runs that no unfinished run can affect, without those whose ids are in `begun`.
+        """The remaining runs that no unfinished run can affect, without the runs with ids in `begun`.
 
         A block depends on the earlier replicates of its levels; a load may depend on the TCP runs of the same cell.
         """

@@ -37,6 +37,17 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["run", "--sideways"], 2, "No such option '--sideways'; see airtoll run --help"),
         (["sweep", "grid.toml", "--workers", "many"], 2, "Invalid value for '--workers'"),
         (["simulate", "--dtim-period", "2"], 2, "--dtim-period was removed: it had no effect"),
+        (["simulate", "--phy"], 2, "Option '--phy' requires an argument; see airtoll simulate --help"),
+        (["simulate", "--path-loss", "{exponent = nan}"], 2, "exponent: nan is not a finite number"),
+        (["plan", "small.toml", "--quik"], 2, "'--quik' (did you mean '--quick'?); see airtoll plan --help"),
+        (
+            ["studies", "published", "--cs"],
+            2,
+            "(did you mean one of: '--csv', '--json'?); see airtoll studies",
+        ),
+        (["rtl", "report", "--results", "deep.json"], 2, "deep.json: is nested too deeply"),
+        (["link", "ap", "/dev/zero"], 2, "/dev/zero: is a device; expected a configuration file"),
+        (["plan", "digits.toml"], 2, "digits.toml: not TOML: a number has too many digits"),
         (["measure"], 2, "No such command 'measure'; see airtoll --help"),
         (["run", "small.toml", "--quick"], 2, "[quick]"),
         (["verify", "nowhere"], 2, "nowhere"),
@@ -51,6 +62,8 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
 ) -> None:
     broken = study.read_text().replace('["open", "ccmp"]', "[]")
     study.with_name("broken.toml").write_text(broken)
+    study.with_name("digits.toml").write_text("title = " + "9" * 5000)
+    study.with_name("deep.json").write_text("[" * 100_000)
     study.with_name("removed.toml").write_text(study.read_text() + "\n[link]\ndtim_period = 1\n")
     unprotected = '\n[link]\nwpa_key_mgmt = "sae"\nieee80211w = "disabled"\n'
     study.with_name("unprotected.toml").write_text(study.read_text() + unprotected)
@@ -58,6 +71,36 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
     assert done.returncode == status
     assert words in one_line(done)
     assert not study.with_name("results").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["airtoll --version", "airtoll --help", "airtoll studies", "airtoll doctor --json"]
+)
+def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path, command: str) -> None:
+    done = shell(f"{command} > /dev/full", tmp_path)
+    assert (done.returncode, one_line(done)) == (1, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "command", ["airtoll --version", "airtoll studies", "airtoll studies published kolahi-11ac"]
+)
+def test_a_closed_pipe_is_no_error(tmp_path: Path, command: str) -> None:
+    done = shell(f"(sleep 1; {command}; echo $? >&2) | true", tmp_path)
+    assert done.stderr == "0\n"
+
+
+def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(AIRTOLL).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.usefixtures("needs_air")
@@ -82,7 +125,7 @@ def test_a_missing_tun_device_is_named(airtoll: Airtoll, study: Path) -> None:
     hide = 'mount -t tmpfs none /dev/net && exec "$0" "$@"'
     done = airtoll("run", study, prefix=(*IN_OWN_MOUNTS, hide))
     assert done.returncode == 2
-    assert "lab air needs /dev/net/tun" in one_line(done)
+    assert "lab air requires /dev/net/tun" in one_line(done)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot forbid user namespaces")
@@ -138,7 +181,7 @@ def test_an_interrupted_study_is_resumed_without_repeating_a_run(
         assert process.returncode == status
     if how == signal.SIGINT:
         assert "interrupted" in stderr
-        assert f"airtoll run --resume {result} continues" in stderr
+        assert f"to continue: airtoll run --resume {result}" in stderr
     before = runs_in(result)
     assert 1 <= len(before) < 4
     study.unlink()  # the result contains the study

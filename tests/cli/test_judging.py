@@ -67,7 +67,7 @@ def test_two_results_are_compared(airtoll: Airtoll, results: Path) -> None:
 
 
 def test_equal_cells_are_counted_and_listed_with_all(airtoll: Airtoll, results: Path) -> None:
-    arguments = ("compare", results / "a", results / "again", "--margin", "5%", "--metric", "throughput")
+    arguments = ("compare", results / "a", results / "again", "--margin", "5", "--metric", "throughput")
     brief, full = airtoll(*arguments), airtoll(*arguments, "--all")
     assert "Throughput: 0 differ, 4 equal within the margin, 0 undecided" in brief.stdout
     assert brief.stdout.count("udp ipv4") == 0

@@ -94,7 +94,7 @@ def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
         ("rtt <= 2 ms by mean surely", 21, "duplicate mode"),
         ("rtt <= 2 ms against baseline", 13, "against requires a change"),
         ("change(rtt) <= 2 % against main", 28, "unexpected 'main'; expected baseline"),
-        ("rtt <= 2 ms surely not", 20, "unexpected 'not'; expected of, where, and, by, surely or against"),
+        ("rtt <= 2 ms surely not", 20, "unexpected 'not'; expected of, where, by, surely or against"),
         ("rtt <= " + "9" * 500 + " ms", 0, "at most 500 characters"),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_datagram_that_sockperf_lost_is_counted_and_makes_the_run_invalid(reco
     assert min(values(trips, "rtt")) > 4  # each way takes 2 ms: a lost message must not count as zero
     (fault,) = trips.faults
     assert fault.startswith("sockperf: short window: 0.2")
-    assert fault.endswith("s of 0.50 s: sockperf waits for ever for a lost datagram")
+    assert fault.endswith("s of 0.50 s: sockperf waits indefinitely for a lost datagram")
 
 
 def test_a_datagram_lost_by_sockperf_before_the_window_is_not_counted(recorded: Recorded) -> None:

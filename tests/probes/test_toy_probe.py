@@ -94,7 +94,8 @@ def test_it_runs_on_hosts_too() -> None:
 
 
 @pytest.mark.parametrize("name", PROBES)
-def test_every_declared_class_is_there_and_has_its_name(name: str) -> None:
+def test_every_declared_class_is_there_and_the_declaration_is_complete(name: str) -> None:
     assert [probe.name for probe in probes_of([name])] == [name]
+    assert PROBES[name].measures
     in_sim = [probe.name for probe in probes_of([name], "sim")]
     assert in_sim == ([] if PROBES[name].of_cpu else [name])

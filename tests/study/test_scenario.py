@@ -1,13 +1,18 @@
 """A scenario has the keys of study files, and one JSON text that the medium reads."""
 
 import json
+import math
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 
 from airtoll.study import LinkSettings, Scenario, WordError, read_scenario, scenario_of
 from airtoll.study.cell import Cell
+from airtoll.study.factors import Security
 from airtoll.study.link import Stack
+from airtoll.study.phys import PHYS
+from airtoll.study.scenario import is_without_ht
 
 
 def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
@@ -167,3 +172,21 @@ def test_a_stack_replaces_the_host_settings_of_the_link() -> None:
     other = link.with_stack(Stack(system="another", congestion_control="reno", sack=False))
     assert other.given() == link.given() | {"congestion_control": "reno", "sack": False}
     assert link.with_stack(None) is link
+
+
+def test_the_medium_says_which_security_levels_forbid_ht() -> None:
+    for phy, declared in PHYS.items():
+        found = [level for level in get_args(Security) if is_without_ht(phy, level)]
+        assert found == (["wep40", "wep104", "tkip"] if declared.is_ht else [])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"path_loss": {"exponent": math.inf}}, "exponent: inf is not a finite number"),
+        ({"snr": [[math.nan, 1], [1, 1]]}, "nan in the matrix is not a finite number"),
+    ],
+)
+def test_a_number_that_json_lacks_is_refused(words: dict[str, object], text: str) -> None:
+    with pytest.raises(WordError, match=text):
+        read_scenario(words)

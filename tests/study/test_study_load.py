@@ -140,7 +140,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         (
             ('"ccmp"', '"paper-lanes"'),
             "factors.security[1]",
-            "'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced",
+            "'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); use enhanced8",
         ),
         (('"udp"', '"sctp"'), "factors.transport[0]", "use tcp or udp"),
         (('"ofdm"', '"he"'), "factors.phy[0]", "use dsss, ofdm, erp, ht or vht"),
@@ -170,7 +170,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
             "factors.packet_size[0]",
             "'128 kB' has the wrong unit; give a string in B",
         ),
-        (('"128 B"', "15"), "factors.packet_size[0]", "sockperf needs 14 B and iperf3 16 B"),
+        (('"128 B"', "15"), "factors.packet_size[0]", "sockperf's header has 14 B and iperf3's 16 B"),
         (('"128 B"', "1473"), "factors.packet_size[0]", "1472 B at an MTU of 1500 B"),
         (('"128 B"', "128.5"), "factors.packet_size[0]", "not a whole number of B"),
         (
@@ -423,13 +423,13 @@ def test_a_byte_order_mark_and_crlf_are_accepted(tmp_path: Path) -> None:
 
 def test_unreadable_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.toml") == "cannot be read: No such file or directory"
-    assert refusal(tmp_path) == "is a directory; give a study file"
+    assert refusal(tmp_path) == "is a directory; expected a study file"
     assert refusal(tmp_path / ("n" * 300)) == "cannot be read: File name too long"
-    assert refusal("/dev/zero") == "is not a regular file; give a study file"
+    assert refusal("/dev/zero") == "is not a regular file; expected a study file"
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    assert refusal(fifo) == "is not a regular file; give a study file"
-    assert "is not the name of a file" in refusal("a\0b")
+    assert refusal(fifo) == "is not a regular file; expected a study file"
+    assert "is not a valid file name" in refusal("a\0b")
     assert "No such file" in refusal(tmp_path / "two\nlines.toml")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from airtoll import extras
-from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, SpeedMeasurement, Speeds, Way
+from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, ProtectionMode, SpeedMeasurement, Speeds
 
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
 _LIMIT = "limit of the AES unit"
@@ -48,7 +48,7 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
     standard = [suite for suite in suites if not suite.startswith(ENHANCED)]
     enhanced = [suite for suite in suites if suite.startswith(ENHANCED)]
     enhanced = [suite for suite in enhanced if suite != f"{ENHANCED}1"] or enhanced  # one lane is CCMP
-    panels: list[tuple[Way, list[str], str]] = []
+    panels: list[tuple[ProtectionMode, list[str], str]] = []
     if standard:
         panels.append((USUAL, standard, f"Sealing {USUAL.batch} frames at a time, one key"))
     if enhanced:
@@ -111,7 +111,7 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
     return spec
 
 
-def _block_rows(speeds: Speeds, way: Way, suites: Sequence[str]) -> list[dict[str, Any]]:
+def _block_rows(speeds: Speeds, way: ProtectionMode, suites: Sequence[str]) -> list[dict[str, Any]]:
     shown = [m for m in speeds.measurements if m.way == way and m.suite in suites and m.size_b is not None]
     rows = [row for m in shown for row in _rows(m)]
     if way == ONE_BY_ONE:

@@ -37,7 +37,7 @@ _MOST_S = 0.15  # more time per case does not improve the result
 
 
 @dataclass(frozen=True)
-class Way:
+class ProtectionMode:
     """How the frames of a case are protected."""
 
     operation: Operation
@@ -46,8 +46,8 @@ class Way:
 
 
 WAYS = (
-    *(Way(operation, BATCH, keys) for keys in (1, BATCH) for operation in ("seal", "open")),
-    *(Way(operation, 1, 1) for operation in ("seal", "open")),
+    *(ProtectionMode(operation, BATCH, keys) for keys in (1, BATCH) for operation in ("seal", "open")),
+    *(ProtectionMode(operation, 1, 1) for operation in ("seal", "open")),
 )
 USUAL = WAYS[0]
 ONE_BY_ONE = WAYS[-2]
@@ -59,7 +59,7 @@ class BenchmarkCase:
 
     suite: str
     size_b: int | None  # None: IMIX
-    way: Way
+    way: ProtectionMode
 
 
 class Library(BaseModel):
@@ -107,9 +107,9 @@ class SpeedMeasurement(BaseModel):
     limit_cycles_per_byte: float | None  # limit of this CPU's AES unit, the same for all; null without AES
 
     @property
-    def way(self) -> Way:
+    def way(self) -> ProtectionMode:
         """How the frames were protected."""
-        return Way(self.operation, self.batch, self.keys)
+        return ProtectionMode(self.operation, self.batch, self.keys)
 
     @property
     def share_of_limit(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import click
 
@@ -19,6 +19,16 @@ class PanelGroup(click.Group):
 
     panels: ClassVar[Mapping[str, Sequence[str]]] = {}
     """The names of the commands by panel. Without panels, all commands are in one, by name."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command. An error of its options names the command, which click leaves out of some of them."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name = ctx.invoked_subcommand
+            if error.ctx is None and name is not None and name in self.commands:
+                error.ctx = click.Context(self.commands[name], parent=ctx, info_name=name)
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands in the order of the help."""

@@ -1,5 +1,6 @@
 """`airtoll ciphers`: measures how fast this machine protects frames; prints tables or JSON, draws a figure."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from airtoll import extras
 from airtoll.ciphers import speed
-from airtoll.ciphers.speed import BenchmarkHost, SpeedMeasurement, Speeds, Way
+from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
@@ -38,6 +39,8 @@ def benchmark(
         )
     if figure is not None and not figure.absolute().parent.is_dir():
         raise UsageError(f"--figure: directory {figure.absolute().parent} does not exist")
+    if figure is not None and not os.access(figure.absolute().parent, os.W_OK):
+        raise UsageError(f"--figure: directory {figure.absolute().parent} is not writable")
     if figure is not None:
         extras.require("figures", "--figure")  # before the measurement, which takes minutes
     cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
@@ -109,7 +112,7 @@ def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
             yield _sheet(way, chosen)
 
 
-def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
+def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
     by_case: dict[tuple[str, int | None], dict[str, SpeedMeasurement]] = {}
     for m in measurements:
         by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
@@ -157,7 +160,7 @@ def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
     return _Sheet(_title(way), tuple(columns), rows)
 
 
-def _title(way: Way) -> str:
+def _title(way: ProtectionMode) -> str:
     doing = "Sealing" if way.operation == "seal" else "Opening"
     if way.batch == 1:
         return f"{doing} one frame at a time"

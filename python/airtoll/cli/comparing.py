@@ -14,7 +14,7 @@ from airtoll.report.material.rows import scaled
 from airtoll.stats import METRICS, Interval, Metric, Summary, find_metric
 from airtoll.store import Result
 from airtoll.study.levels import check_factor
-from airtoll.study.quantity import PERCENT
+from airtoll.study.quantity import PERCENT, plain_number
 
 _HEADS: Final = ("cell", "A", "B", "B - A [95 % CI]", "change [95 % CI]", "p", "finding")
 _NAMED_MOST: Final = 12
@@ -51,7 +51,7 @@ def compare_results(
 
 def _margin(margin: str) -> float:
     try:
-        percent = float(PERCENT.parse(margin))
+        percent = float(PERCENT.parse(plain_number(margin)))
     except ValueError as error:
         raise UsageError(f"--margin: {error}") from None
     if percent >= 100:

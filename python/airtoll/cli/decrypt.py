@@ -43,7 +43,7 @@ REASONS: Final = {
 """Why a frame was not decrypted."""
 
 
-FINDINGS: Final = {
+STATION_FINDINGS: Final = {
     "learned": "key learned",
     "no_handshake": "no 4-way handshake",
     "half_handshake": "incomplete 4-way handshake: message 2 and message 1 or 3 are required",
@@ -204,7 +204,7 @@ def _station_lines(stations: Sequence[Station]) -> Iterator[str]:
         ("access point", "station", "SSID", "cipher", "keys", "decrypted", "too early", "wrong key", "")
     ]
     for one in stations:
-        words = FINDINGS[one.finding]
+        words = STATION_FINDINGS[one.finding]
         if one.station is None and not one.keys:
             words = "group key not learned"
         counts = (str(count) for count in (one.keys, one.decrypted, one.without_key, one.wrong_key))

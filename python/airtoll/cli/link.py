@@ -63,6 +63,8 @@ def status(at: Path | None, openmetrics: bool, as_json: bool) -> None:
 def _run(*, access_point: bool, config: Path) -> None:
     from airtoll._rust import run_link
 
+    if config.is_char_device() or config.is_block_device():  # reading it may never end
+        raise UsageError(f"{config}: is a device; expected a configuration file")
     try:
         run_link(access_point, config)
     except ValueError as error:

@@ -1,7 +1,6 @@
 """`airtoll simulate` and `airtoll model`: one scenario, with its keys as options, answered in tables or JSON."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -14,14 +13,12 @@ from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.factors import FACTORS
 from airtoll.study.phys import PHYS
-from airtoll.study.quantity import show
+from airtoll.study.quantity import plain_number, show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
 from airtoll.study.values import Option
 
 _PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")
 """The panels of `--help` after the common options. The declaration of each key names its panel."""
-
-_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 class _KeyOption(click.Option):
@@ -93,14 +90,12 @@ def _value(word: str, text: str | bool) -> Any:
     """The value that a study file would contain: text like a number is a number, text that opens a bracket is TOML."""
     if isinstance(text, bool):
         return text
-    if _PLAIN_NUMBER.fullmatch(text):
-        return float(text) if "." in text else int(text)
     if text.startswith(("[", "{")):
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except (ValueError, RecursionError):
             raise WordError(word, f"{show(text)} is not a TOML list or table") from None
-    return text
+    return plain_number(text)
 
 
 @click.command("simulate", cls=_ScenarioCommand)

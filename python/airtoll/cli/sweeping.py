@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 import click
 from rich.console import Console
@@ -14,6 +15,7 @@ from airtoll import _rust
 from airtoll.cli.progress import counting
 from airtoll.cli.tables import plain_console
 from airtoll.errors import AirtollError, StoppedError, UsageError
+from airtoll.report.material import text
 from airtoll.store import default_directory
 from airtoll.store.durable import make_directory, reporting
 from airtoll.store.origin import ALLOW_MIXED, Origin
@@ -60,9 +62,8 @@ def perform_sweep(
         table = make_table(grid.cells, journal.cells())
         written = write_table(table, path, formats)
         journal.remove()
-    console.print(
-        f"{performed} cells in {elapsed_s:.1f} s, on {scheduler or f'{workers or os.cpu_count()} cores'}"
-    )
+    where = scheduler or text.counted(workers or os.cpu_count() or 1, "core")
+    console.print(f"{text.counted(performed, 'cell')} in {elapsed_s:.1f} s, on {where}")
     for file in written:
         click.echo(str(file))
 
@@ -74,7 +75,7 @@ def _about(grid: SweepGrid, path: Path) -> str:
         for count, why in ((grid.repeated, "repeated"), (grid.skipped, "impossible"))
         if count
     ]
-    words = [f"{grid.title}: {len(grid.cells)} cells"]
+    words = [f"{grid.title}: {text.counted(len(grid.cells), 'cell')}"]
     if levels:
         words.append(f" of {levels}")
     if left_out:
@@ -117,8 +118,8 @@ def _perform(
 
 
 def _kept(grid: SweepGrid, journal: Journal, path: Path) -> str:
-    again = f"repeat the command with --out {path} --resume to continue"
-    return f"{len(journal.done)} of {len(grid.cells)} cells are kept; {again}"
+    again = f"repeat the command with --out {quote(str(path))} --resume to continue"
+    return f"{len(journal.done)} of {text.counted(len(grid.cells), 'cell')} are kept; {again}"
 
 
 class _Stop:

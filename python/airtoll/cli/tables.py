@@ -11,9 +11,17 @@ NONE = "\N{EN DASH}"
 """The placeholder for a missing value."""
 
 
+class _Console(Console):
+    """A console that reports a closed pipe like other output, instead of ending with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error, which ends the command."""
+        raise BrokenPipeError
+
+
 def plain_console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
     """A console that prints text verbatim: rich would take brackets in paths, titles and messages for markup."""
-    return Console(
+    return _Console(
         stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False
     )
 

@@ -155,13 +155,13 @@ def _terminal() -> dict[str, str]:
 
 
 def memory_environment() -> dict[str, str]:
-    """The environment of the kernel itself, which names the directory of its memory: in memory if that has room."""
+    """The environment of the kernel itself, which names the directory of its memory: in memory if there is space."""
     shared = Path("/dev/shm")  # noqa: S108
     wanted = MEMORY_MIB * 2**20
-    roomy = shared.is_dir() and shutil.disk_usage(shared).free > 2 * wanted
+    spacious = shared.is_dir() and shutil.disk_usage(shared).free > 2 * wanted
     return {
         "PATH": os.environ.get("PATH", os.defpath),
-        "TMPDIR": str(shared if roomy else recipe.directory()),
+        "TMPDIR": str(shared if spacious else recipe.directory()),
     }
 
 

@@ -146,7 +146,7 @@ def _run(job: Mapping[str, Any]) -> None:
 
 
 TASKS: Final[Mapping[str, Callable[[Mapping[str, Any]], None]]] = {"run": _run, "shell": _shell}
-"""What a guest can do, by name."""
+"""The tasks that a guest can perform, by name."""
 
 
 if __name__ == "__main__":

@@ -186,9 +186,7 @@ class InGuests:
                     with running.pop(future):
                         yield future.result()
 
-    def _places(
-        self, result: Result, on_event: Callable[[Event], None]
-    ) -> AbstractContextManager[_Places]:
+    def _places(self, result: Result, on_event: Callable[[Event], None]) -> AbstractContextManager[_Places]:
         if self.scheduler is None:
             return _on_cores(result, on_event, self.workers)
         return _on_cluster(self.scheduler)

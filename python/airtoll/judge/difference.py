@@ -9,7 +9,7 @@ tests. It may be both. Intervals and equivalence hold for each cell separately a
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from airtoll.errors import UsageError
 from airtoll.judge.figures import Figures, matching
@@ -31,8 +31,8 @@ from airtoll.study.cell import Cell
 
 ALPHA: Final = 0.05
 
-Finding = Literal["differs", "differs within the margin", "equal", "undecided"]
-FINDINGS: Final[tuple[Finding, ...]] = ("differs", "differs within the margin", "equal", "undecided")
+DifferenceFinding = Literal["differs", "differs within the margin", "equal", "undecided"]
+DIFFERENCE_FINDINGS: Final[tuple[DifferenceFinding, ...]] = get_args(DifferenceFinding)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class CellDifference:
     equivalence: Equivalence | None  # of the ratio to 1; None if there is no ratio
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> DifferenceFinding:
         """The finding. Without any spread, equal values are equal and others differ."""
         if self.difference.ci95_t is None:
             return "undecided"
@@ -80,10 +80,10 @@ class Difference:
     only_b: tuple[Cell, ...]
     not_compared: tuple[tuple[Cell, str], ...]  # cells in both, with a metric that one of the results lacks
 
-    def counts(self, metric: str | None = None) -> Mapping[Finding, int]:
+    def counts(self, metric: str | None = None) -> Mapping[DifferenceFinding, int]:
         """Number of rows per finding, for one metric or for all."""
         found = Counter(row.finding for row in self.rows if metric in (None, row.metric.name))
-        return {finding: found[finding] for finding in FINDINGS}
+        return {finding: found[finding] for finding in DIFFERENCE_FINDINGS}
 
 
 def difference(

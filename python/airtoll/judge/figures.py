@@ -16,7 +16,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import level_order, level_text
 from airtoll.study.levels import CELL_FACTORS
 
-Key = tuple[tuple[str, Any], ...]
+CellKey = tuple[tuple[str, Any], ...]
 """A cell without the ignored factors: (factor, level) in the order of a cell."""
 
 
@@ -87,11 +87,11 @@ class Figures:
             name: list(dict.fromkeys(getattr(cell, name) for cell in self.numbers)) for name in CELL_FACTORS
         }
 
-    def by_key(self, ignored: Iterable[str]) -> dict[Key, Cell]:
+    def by_key(self, ignored: Iterable[str]) -> dict[CellKey, Cell]:
         """Its cells without some factors. Raises UsageError if two cells become equal."""
         left = set(ignored)
         kept = [name for name in CELL_FACTORS if name not in left]
-        cells: dict[Key, Cell] = {}
+        cells: dict[CellKey, Cell] = {}
         for cell in self.numbers:
             key = tuple((name, getattr(cell, name)) for name in kept)
             if (twin := cells.setdefault(key, cell)) != cell:

@@ -21,9 +21,9 @@ from airtoll.stats import IndependentDifference, IndependentRatio, Interval, Pai
 from airtoll.study.cell import Cell
 from airtoll.study.levels import choice_of
 
-State = Literal["pass", "undecided", "fail"]
+RuleState = Literal["pass", "undecided", "fail"]
 
-_ORDER: tuple[State, ...] = ("fail", "undecided", "pass")
+_ORDER: tuple[RuleState, ...] = ("fail", "undecided", "pass")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CellOutcome:
     """The outcome of one rule for one cell; numbers in the unit of the rule's bound."""
 
     cell: Cell
-    state: State
+    state: RuleState
     n: int  # runs, or pairs of runs
     value: float | None  # None if no run is valid
     ci95: Interval | None
@@ -47,7 +47,7 @@ class RuleOutcome:
     undecided: Undecided  # outcome of undecided cells
 
     @property
-    def state(self) -> State:
+    def state(self) -> RuleState:
         """The state of the worst cell."""
         return self.cells[0].state
 
@@ -56,7 +56,7 @@ class RuleOutcome:
         """Whether the rule passes the gate."""
         return self.state == "pass" or (self.state == "undecided" and self.undecided == "pass")
 
-    def count(self, state: State) -> int:
+    def count(self, state: RuleState) -> int:
         """Number of cells in that state."""
         return sum(cell.state == state for cell in self.cells)
 
@@ -177,10 +177,10 @@ def _change(
     return _Figure(n, value, ci)
 
 
-def _state(rule: Rule, figure: _Figure) -> State:
+def _state(rule: Rule, figure: _Figure) -> RuleState:
     if figure.value is None:
         return "fail"
-    by_mean: State = "pass" if _keeps(rule.operator, figure.value, rule.bound) else "fail"
+    by_mean: RuleState = "pass" if _keeps(rule.operator, figure.value, rule.bound) else "fail"
     if rule.mode == "mean":
         return by_mean
     if figure.ci95 is None:

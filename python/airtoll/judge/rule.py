@@ -12,11 +12,14 @@ the value, clauses may be in any order. Every error is a UsageError with the col
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, Literal, get_args
+
+from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from airtoll.errors import UsageError
 from airtoll.stats import Metric, find_metric
@@ -31,8 +34,8 @@ Mode = Literal["interval", "mean", "surely"]
 Undecided = Literal["pass", "fail"]
 
 MOST_CHARACTERS: Final = 500
-_KEYWORDS: Final = ("of", "where", "and", "by", "surely", "against")
 _WORD: Final = re.compile(r"<=|>=|==|!=|[<>=(),]|[^\s<>=(),!]+|!")
+"""One word of a message about a rule."""
 
 
 @dataclass(frozen=True)
@@ -88,164 +91,207 @@ def parse_rule(text: str, where: str = "--rule") -> Rule:
         raise UsageError(
             f"{where}: a rule has at most {MOST_CHARACTERS} characters, this one has {len(text)}"
         )
-    return _Parser(text, where).rule()
+    try:
+        return _Reader(text).rule(_parse(text))
+    except _RuleError as fault:
+        raise UsageError(f"{where}: column {fault.column}: {fault}") from None
 
 
-@dataclass(frozen=True)
-class _Word:
-    text: str
-    column: int  # from 1
+def _parse(text: str) -> Tree[Token]:
+    try:
+        return _parser().parse(text)
+    except UnexpectedInput as error:
+        raise _misfit(text, error) from None
 
 
-class _Parser:
-    """Parses a rule word by word."""
+_GRAMMAR: Final = r"""
+rule: subject of* OPERATOR bound (of | conditions | mode | against)*
+subject: METRIC | METRIC "(" METRIC ")"
+of: _OF SECURITY
+bound: NUMBER UNIT?
+conditions: _WHERE condition (_AND condition)*
+condition: FACTOR _EQUALS LEVEL UNIT?
+mode: BY _MEAN | SURELY
+against: AGAINST _BASELINE
 
-    def __init__(self, text: str, where: str) -> None:
+OPERATOR: /<=|>=|<|>|=(?!=)/
+_EQUALS: /==?/
+WORD: /[^\s<>=(),!]+/
+METRIC: WORD
+SECURITY: WORD
+NUMBER: WORD
+UNIT: WORD
+FACTOR: WORD
+LEVEL: WORD
+
+// A keyword is a complete word, and precedes the other words that are possible at its place.
+END: /(?![^\s<>=(),!])/
+_OF.1: "of" END
+_WHERE.1: "where" END
+_AND.1: "and" END
+BY.1: "by" END
+_MEAN.1: "mean" END
+SURELY.1: "surely" END
+AGAINST.1: "against" END
+_BASELINE.1: "baseline" END
+
+%ignore /\s+/
+"""
+
+_KEYWORDS: Final = {
+    "_OF": "of",
+    "_WHERE": "where",
+    "_AND": "and",
+    "BY": "by",
+    "SURELY": "surely",
+    "AGAINST": "against",
+}
+_EXPECTED: Final = {
+    "OPERATOR": f"one of {', '.join(get_args(Operator))}",
+    "METRIC": "a metric",
+    "RPAR": ")",
+    "SECURITY": "a security level",
+    "NUMBER": "a number with its unit",
+    "FACTOR": "a factor",
+    "_EQUALS": "= (a factor has one level)",
+    "LEVEL": "a level",
+    "_MEAN": "mean, as in 'by mean'",
+    "_BASELINE": "baseline (--against names the result)",
+}
+"""The expected words by the terminal of the grammar; elsewhere, keywords are expected."""
+
+
+class _RuleError(Exception):
+    """The error in a rule, and its position in the text."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(why)
+        self.column = position + 1
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(_GRAMMAR, start="rule", parser="lalr")
+
+
+def _misfit(text: str, error: UnexpectedInput) -> _RuleError:
+    """The fault of a text that does not follow the grammar."""
+    expected: Collection[str] = ()
+    if isinstance(error, UnexpectedToken):
+        expected = error.expected
+    elif isinstance(error, UnexpectedCharacters):
+        expected = error.allowed
+    what = next((words for name, words in _EXPECTED.items() if name in expected), "")
+    keywords = [word for name, word in _KEYWORDS.items() if name in expected]
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        before = _WORD.findall(text)
+        behind = f" after '{before[-1]}'" if before else ""
+        return _RuleError(len(text.rstrip()), f"unexpected end of the rule; expected {what}{behind}")
+    position = error.pos_in_stream or 0
+    found = _WORD.match(text, position)
+    word = found[0] if found else text[position]
+    hint = "" if what else did_you_mean(word, keywords)
+    return _RuleError(position, f"unexpected {show(word)}; expected {what or one_of(keywords)}{hint}")
+
+
+class _Reader:
+    """Turns the tree of a rule into a `Rule`."""
+
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._where = where
-        self._words = [_Word(match[0], match.start() + 1) for match in _WORD.finditer(text)]
-        self._at = 0
+        self._where: dict[str, Any] = {}
+        self._mode: Mode | None = None
 
-    def rule(self) -> Rule:
-        subject, metric = self._subject()
-        where: dict[str, Any] = {}
-        while self._next_is("of"):
-            self._level(where, "security", self._take("a security level", "of"))
-        operator = self._operator()
-        bound, relative = self._bound(subject, metric)
-        mode: Mode | None = None
-        while (word := self._peek()) is not None:
-            match word.text:
+    def rule(self, tree: Tree[Token]) -> Rule:
+        first, *rest = tree.children
+        subject, metric = self._subject(_tokens(first))
+        operator: Operator | None = None
+        bound, relative = 0.0, False
+        for part in rest:
+            if isinstance(part, Token):
+                operator = next(each for each in get_args(Operator) if each == part)
+                continue
+            match part.data:
                 case "of":
-                    self._at += 1
-                    self._level(where, "security", self._take("a security level", "of"))
-                case "where":
-                    self._at += 1
-                    self._conditions(where)
-                case "by" | "surely":
-                    if mode is not None:
-                        self._fail(word, "duplicate mode; use only one of 'by mean' and 'surely'")
-                    mode = self._mode()
+                    self._level("security", _tokens(part))
+                case "bound":
+                    bound, relative = self._bound(subject, metric, _tokens(part))
+                case "conditions":
+                    for condition in part.children:
+                        factor, *level = _tokens(condition)
+                        self._condition(factor, level)
+                case "mode":
+                    self._set_mode(_tokens(part)[0])
                 case "against":
-                    self._against(subject)
-                case _:
-                    hint = did_you_mean(word.text, _KEYWORDS)
-                    self._fail(word, f"unexpected {show(word.text)}; expected {one_of(_KEYWORDS)}{hint}")
+                    if subject != "change":
+                        raise _RuleError(_at(_tokens(part)[0]), "against requires a change: change(METRIC)")
+        assert operator is not None
         text = " ".join(self._text.split())
-        return Rule(text, subject, metric, operator, bound, relative, where, mode or "interval")
+        return Rule(text, subject, metric, operator, bound, relative, self._where, self._mode or "interval")
 
-    def _subject(self) -> tuple[Subject, Metric]:
-        word = self._take("a metric", None)
-        if (following := self._peek()) is None or following.text != "(":
-            return "value", self._metric(word)
-        if word.text not in ("cost", "change"):
-            hint = did_you_mean(word.text, ("cost", "change"))
-            self._fail(word, f"{show(word.text)} is not a function of a metric; use cost or change{hint}")
-        self._at += 1
-        metric = self._metric(self._take("a metric", "("))
-        closing = self._take(")", metric.name)
-        if closing.text != ")":
-            self._fail(closing, f"unexpected {show(closing.text)}; expected )")
-        return ("cost" if word.text == "cost" else "change"), metric
+    def _subject(self, words: Sequence[Token]) -> tuple[Subject, Metric]:
+        first, last = words[0], words[-1]
+        if len(words) == 1:
+            if first in ("cost", "change"):
+                raise _RuleError(_at(first), f"{first} requires a metric: {first}(METRIC)")
+            return "value", self._metric(first)
+        if first not in ("cost", "change"):
+            hint = did_you_mean(first, ("cost", "change"))
+            raise _RuleError(
+                _at(first), f"{show(first)} is not a function of a metric; use cost or change{hint}"
+            )
+        return ("cost" if first == "cost" else "change"), self._metric(last)
 
-    def _metric(self, word: _Word) -> Metric:
-        if word.text in ("cost", "change"):
-            self._fail(word, f"{word.text} requires a metric: {word.text}(METRIC)")
+    def _metric(self, word: Token) -> Metric:
         try:
-            return find_metric(word.text)
+            return find_metric(word)
         except ValueError as error:
-            self._fail(word, str(error))
+            raise _RuleError(_at(word), str(error)) from None
 
-    def _operator(self) -> Operator:
-        word = self._take("one of <=, >=, <, >, =", None)
-        operators: tuple[Operator, ...] = get_args(Operator)
-        found = next((each for each in operators if each == word.text), None)
-        if found is None:
-            self._fail(word, f"unexpected {show(word.text)}; expected one of {', '.join(operators)}")
-        return found
-
-    def _bound(self, subject: Subject, metric: Metric) -> tuple[float, bool]:
-        first = self._take("a number with its unit", None)
-        words = [first]
-        while (word := self._peek()) is not None and word.text not in _KEYWORDS:
-            words.append(word)
-            self._at += 1
-        text = self._text[first.column - 1 : words[-1].column - 1 + len(words[-1].text)]
+    def _bound(self, subject: Subject, metric: Metric, words: Sequence[Token]) -> tuple[float, bool]:
+        text = self._spelling(words)
         relative = subject != "value" and metric.relative and text.endswith("%")
         quantity = _PERCENT if relative else _quantity(metric)
         try:
-            number = quantity.parse(" ".join(text.split()))
+            number = quantity.parse(text)
         except ValueError as error:
-            self._fail(first, str(error).replace(", or a plain number (in " + quantity.unit + ")", ""))
+            why = str(error).replace(f", or a plain number (in {quantity.unit})", "")
+            raise _RuleError(_at(words[0]), why) from None
         return (float(number) if relative else float(number) / metric.scale), relative
 
-    def _conditions(self, where: dict[str, Any]) -> None:
-        while True:
-            factor = self._take("a factor", "where")
-            try:
-                check_factor(factor.text)
-            except ValueError as error:
-                self._fail(factor, str(error))
-            equals = self._take("=", factor.text)
-            if equals.text not in ("=", "=="):
-                self._fail(equals, f"unexpected {show(equals.text)}; expected = (a factor has one level)")
-            self._level(where, factor.text, self._take("a level", "="))
-            if not self._next_is("and"):
-                return
-
-    def _level(self, where: dict[str, Any], factor: str, first: _Word) -> None:
-        last = first
-        while factor != "security" and (word := self._peek()) is not None and word.text not in _KEYWORDS:
-            last = word
-            self._at += 1
-        text = self._text[first.column - 1 : last.column - 1 + len(last.text)]
-        if factor in where:
-            self._fail(first, f"duplicate factor {factor}")
+    def _condition(self, factor: Token, level: Sequence[Token]) -> None:
         try:
-            where[factor] = parse_level(factor, " ".join(text.split()))
+            check_factor(factor)
         except ValueError as error:
-            self._fail(first, f"{factor}: {error}")
+            raise _RuleError(_at(factor), str(error)) from None
+        self._level(str(factor), level)
 
-    def _mode(self) -> Mode:
-        if self._next_is("surely"):
-            return "surely"
-        by = self._take("by", None)
-        word = self._take("mean", by.text)
-        if word.text != "mean":
-            self._fail(word, f"unexpected {show(word.text)}; expected mean, as in 'by mean'")
-        return "mean"
+    def _level(self, factor: str, words: Sequence[Token]) -> None:
+        if factor in self._where:
+            raise _RuleError(_at(words[0]), f"duplicate factor {factor}")
+        try:
+            self._where[factor] = parse_level(factor, self._spelling(words))
+        except ValueError as error:
+            raise _RuleError(_at(words[0]), f"{factor}: {error}") from None
 
-    def _against(self, subject: Subject) -> None:
-        against = self._take("against", None)
-        word = self._take("baseline", against.text)
-        if word.text != "baseline":
-            self._fail(word, f"unexpected {show(word.text)}; expected baseline (--against names the result)")
-        if subject != "change":
-            self._fail(against, "against requires a change: change(METRIC)")
+    def _set_mode(self, word: Token) -> None:
+        if self._mode is not None:
+            raise _RuleError(_at(word), "duplicate mode; use only one of 'by mean' and 'surely'")
+        self._mode = "mean" if word.type == "BY" else "surely"
 
-    def _peek(self) -> _Word | None:
-        return self._words[self._at] if self._at < len(self._words) else None
+    def _spelling(self, words: Sequence[Token]) -> str:
+        """The words, with one space between two of them."""
+        return " ".join(self._text[_at(words[0]) : words[-1].end_pos].split())
 
-    def _next_is(self, text: str) -> bool:
-        word = self._peek()
-        if word is None or word.text != text:
-            return False
-        self._at += 1
-        return True
 
-    def _take(self, what: str, after: str | None) -> _Word:
-        word = self._peek()
-        if word is None:
-            behind = f" after '{after}'" if after else ""
-            self._fail(
-                _Word("", len(self._text.rstrip()) + 1),
-                f"unexpected end of the rule; expected {what}{behind}",
-            )
-        self._at += 1
-        return word
+def _tokens(tree: Tree[Token] | Token) -> list[Token]:
+    assert isinstance(tree, Tree)
+    return [child for child in tree.children if isinstance(child, Token)]
 
-    def _fail(self, word: _Word, why: str) -> NoReturn:
-        raise UsageError(f"{self._where}: column {word.column}: {why}")
+
+def _at(token: Token) -> int:
+    assert token.start_pos is not None
+    return token.start_pos
 
 
 _MOST: Final = Decimal(10) ** 15

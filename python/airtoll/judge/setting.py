@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from airtoll.judge.figures import Figures
 from airtoll.report.material.facts import flatten
 
-Kind = Literal["method", "environment"]
+UnlikeKind = Literal["method", "environment"]
 
 _PASSING: Final = ("boot_id", "hostname", "memory_bytes")
 """Host facts that do not affect its speed, or change with every boot."""
@@ -17,7 +17,7 @@ _PASSING: Final = ("boot_id", "hostname", "memory_bytes")
 class Unlike:
     """One difference, as text. If the runs of a result differ in it, the text lists all their values."""
 
-    kind: Kind
+    kind: UnlikeKind
     name: str
     a: str
     b: str
@@ -35,7 +35,7 @@ def unlike(a: Figures, b: Figures) -> list[Unlike]:
     ]
 
 
-def _compared(kind: Kind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Unlike]:
+def _compared(kind: UnlikeKind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Unlike]:
     for name in dict.fromkeys((*a, *b)):
         of_a, of_b = (each.get(name, "\N{EN DASH}") for each in (a, b))
         if of_a != of_b:

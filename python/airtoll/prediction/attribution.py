@@ -20,8 +20,7 @@ from typing import Final, Literal
 
 from airtoll.prediction.predictions import Case, Prediction, Predictions
 from airtoll.study.cell import Cell
-from airtoll.study.phys import PHYS
-from airtoll.study.scenario import NOT_WITH_HT, scenario_of
+from airtoll.study.scenario import is_without_ht, scenario_of
 
 PartName = Literal["aggregation", "legacy rate", "bytes", "symbols", "processor", "unexplained"]
 
@@ -72,7 +71,7 @@ def chain(secured: Case) -> dict[PartName, Case]:
     cell = secured.cell
     start = secured.with_cell(security="open")
     steps: dict[PartName, Case] = {"unexplained": start}
-    if PHYS[cell.phy].is_ht and cell.security in NOT_WITH_HT:
+    if is_without_ht(cell.phy, cell.security):
         steps["aggregation"] = start.with_link(ampdu=False, amsdu=None)
         steps["legacy rate"] = _legacy(secured)
     steps["symbols"] = secured.with_link(processor_frame=0.0, processor_byte=0.0)

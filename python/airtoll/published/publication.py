@@ -48,7 +48,7 @@ Place = Annotated[
 ]
 """Section and paragraph of the text: "IV, paragraph 4". Captions and running titles do not count as paragraphs."""
 
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+PrintedText = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Convention = Literal["larger", "smaller"]
 """Which of two numbers a percentage refers to."""
 
@@ -211,7 +211,7 @@ class Note(_Table):
     id: Id
     place: Place
     concerns: tuple[Id, ...]
-    text: Text
+    text: PrintedText
 
 
 class Setting(_Table):
@@ -219,29 +219,29 @@ class Setting(_Table):
 
     id: Id
     place: Place
-    what: Text
-    value: Text
+    what: PrintedText
+    value: PrintedText
     unit: str | None = None
 
 
 class Term(_Table):
     """A word of the paper and our word for it."""
 
-    printed: Text
+    printed: PrintedText
     is_: str | None = Field(default=None, alias="is")  # None if we have no word for it
-    why: Text
+    why: PrintedText
 
 
 class Publication(_Table):
     """The printed contents of one study."""
 
     name: Id
-    title: Text
+    title: PrintedText
     title_from: str | None = None  # the source of the title, if the text does not contain it
-    authors: tuple[Text, ...]
+    authors: tuple[PrintedText, ...]
     venue: str | None = None
     year: int | None = None
-    measured: Text
+    measured: PrintedText
     condition: Condition = Condition()  # shared by all its own points and operands
     words: tuple[Term, ...] = Field(default=(), alias="word")
     settings: tuple[Setting, ...] = Field(default=(), alias="setting")

@@ -65,7 +65,7 @@ def convert(value: Decimal, unit: str, to: str) -> Decimal:
     return value * UNITS[unit][1] / UNITS[to][1]
 
 
-Stack = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]+(\.[0-9]+)?)?$")]
+SystemName = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]+(\.[0-9]+)?)?$")]
 """An operating system with its version: windows-8, windows-xp, ubuntu-13.04."""
 
 
@@ -88,7 +88,7 @@ class Condition(BaseModel):
     transport: factors.TransportLevel | None = None
     ip: factors.IpLevel | None = None
     packet_size: PacketSize | None = None  # bytes
-    stack: Stack | None = None
+    stack: SystemName | None = None
 
     def given(self) -> dict[str, Any]:
         """The stated factors with their levels."""

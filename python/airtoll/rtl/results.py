@@ -164,6 +164,8 @@ def load(file: Path) -> Results:
         raise UsageError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
         raise UsageError(f"{file}: {first_fault(error)}") from None
+    except RecursionError:
+        raise UsageError(f"{file}: is nested too deeply for results") from None
     except ValueError as error:
         raise UsageError(f"{file}: invalid JSON: {error}") from None
 
@@ -171,7 +173,7 @@ def load(file: Path) -> Results:
 def first_fault(error: ValidationError) -> str:
     """The location and the message of the first error in a document."""
     first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}"
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"].lower())))
 
 
 def amend(file: Path, change: Callable[[Results], Results]) -> Results:

@@ -6,6 +6,7 @@ assumes no distribution, but p is at least 2 / 2^n: 0.0625 for 5 pairs. The t te
 this p is shown for comparison: if they disagree, the differences are far from normal.
 
 `scipy.stats.permutation_test` returns the same p, but evaluates every combination: 16 s for 20 pairs instead of 0.3 ms.
+Importing `scipy.stats` alone takes a second.
 """
 
 from collections.abc import Iterable

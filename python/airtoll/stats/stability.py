@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from airtoll.stats.summary import Floats, t_half_width
 
-Kind = Literal["spread", "spread of the papers", "outlier", "too few", "drift"]
+InstabilityKind = Literal["spread", "spread of the papers", "outlier", "too few", "drift"]
 
 SPREAD_PERCENT = 10.0
 PAPERS_SPREAD_PERCENT = 3.0
@@ -36,7 +36,7 @@ MOST_RUNS = 10_000
 class Instability:
     """One kind of instability of a result; `str` is a line with the details."""
 
-    kind: Kind
+    kind: InstabilityKind
     detail: str
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from airtoll.stats.summary import Floats, present, t_half_width
 
-Progress = Literal["reached", "not reached", "going on"]
+StoppingProgress = Literal["reached", "not reached", "going on"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def enough(rule: StoppingRule, values: Sequence[float]) -> bool:
     return outcome(rule, values) != "going on"
 
 
-def outcome(rule: StoppingRule, values: Sequence[float]) -> Progress:
+def outcome(rule: StoppingRule, values: Sequence[float]) -> StoppingProgress:
     """Whether the rule is satisfied, not satisfied within its maximum number of values, or may still be satisfied."""
     array = present(values)
     if len(array) >= rule.least and rule.reached(array):

@@ -79,7 +79,7 @@ class RunOrder(Protocol):
         ...
 
     def decided(self, begun: Collection[str]) -> Iterator[Run]:
-        """The remaining runs that no unfinished run can affect, without those whose ids are in `begun`."""
+        """The remaining runs that no unfinished run can affect, without the runs with ids in `begun`."""
         ...
 
     def method(self, run: Run) -> Method:

@@ -23,13 +23,13 @@ from airtoll.sweep.workers import Done
 FORMATS = ("csv", "json")
 """File formats of a table besides Parquet."""
 
-Table = Mapping[str, Sequence[Any]]
+TableColumns = Mapping[str, Sequence[Any]]
 """A table: the values of each column by its name, None in rows without a value."""
 
 _RENAMED = {"stations": "per_station"}
 
 
-def make_table(cells: Sequence[str], answers: Iterable[Done]) -> Table:
+def make_table(cells: Sequence[str], answers: Iterable[Done]) -> TableColumns:
     """The table of the cells that have an answer."""
     by_place = {done.place: done for done in answers}
     scenarios: dict[str, list[Any]] = {}
@@ -82,7 +82,7 @@ def _flat(of: Mapping[str, Any], above: str = "", *, matrices: bool = False) -> 
     return flat
 
 
-def write_table(table: Table, path: Path, formats: Sequence[str] = ()) -> list[Path]:
+def write_table(table: TableColumns, path: Path, formats: Sequence[str] = ()) -> list[Path]:
     """Write the table as Parquet (zstd) and in the other formats. Each file appears completely or not at all."""
     paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # Parquet completes the sweep
     for target in paths:
@@ -98,7 +98,7 @@ def write_table(table: Table, path: Path, formats: Sequence[str] = ()) -> list[P
     return [path, *paths[:-1]]
 
 
-def _write(table: Table, path: Path, form: str) -> None:
+def _write(table: TableColumns, path: Path, form: str) -> None:
     match form:
         case "parquet":
             columns = [parquet.Column.of(name, values) for name, values in table.items()]
@@ -110,7 +110,7 @@ def _write(table: Table, path: Path, form: str) -> None:
             path.write_text(json.dumps(rows, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
 
 
-def _csv(table: Table) -> str:
+def _csv(table: TableColumns) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)

@@ -32,7 +32,7 @@ from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
 
-State = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
+RunState = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ReportRun:
         return Outcome(self.run, finished=True, valid=verdict.valid, reasons=verdict.reasons)
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """Whether the run is counted, or why not."""
         if not self.needed:
             return "not needed"
@@ -193,7 +193,7 @@ class ReportData:
         }
 
     @cached_property
-    def counts(self) -> Mapping[State, int]:
+    def counts(self) -> Mapping[RunState, int]:
         """Runs by their state."""
         return Counter(run.state for run in self.runs)
 

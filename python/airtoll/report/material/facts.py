@@ -11,7 +11,7 @@ from airtoll.report.material.data import ReportData, ReportRun
 
 _HOST = "Host "
 
-Facts = Mapping[str, str]
+FactTexts = Mapping[str, str]
 """Dotted path -> value as text, in the order of recording."""
 
 
@@ -19,10 +19,10 @@ Facts = Mapping[str, str]
 class Environment:
     """Facts by title ("Host ap", "Link"): facts that all finished runs share, and the names of differing facts."""
 
-    shared: Mapping[str, Facts]
+    shared: Mapping[str, FactTexts]
     differing: Mapping[str, Sequence[str]]
 
-    def of_run(self, run: ReportRun) -> Mapping[str, Facts]:
+    def of_run(self, run: ReportRun) -> Mapping[str, FactTexts]:
         """The facts of the run that are not shared by all runs, and its counters."""
         sections = {
             title: {name: value for name, value in facts.items() if name in self.differing.get(title, ())}
@@ -38,7 +38,7 @@ def environment(data: ReportData) -> Environment:
     measured = [run for run in finished if run.record and (run.record.hosts or run.record.link)]
     of_runs = [_sections(run) for run in measured or finished]
     titles = list(dict.fromkeys(title for sections in of_runs for title in sections))
-    shared: dict[str, Facts] = {}
+    shared: dict[str, FactTexts] = {}
     differing: dict[str, list[str]] = {}
     for title in titles:
         facts = [sections.get(title, {}) for sections in of_runs]
@@ -49,7 +49,7 @@ def environment(data: ReportData) -> Environment:
     return Environment(_hosts_alike(shared), differing)
 
 
-def _hosts_alike(shared: dict[str, Facts]) -> dict[str, Facts]:
+def _hosts_alike(shared: dict[str, FactTexts]) -> dict[str, FactTexts]:
     """Merge the sections of hosts with equal facts: namespaces of one machine have the same facts."""
     hosts = [title for title in shared if title.startswith(_HOST)]
     if len(hosts) < 2 or any(shared[title] != shared[hosts[0]] for title in hosts):
@@ -72,7 +72,7 @@ def flatten(facts: Mapping[str, Any], above: str = "") -> dict[str, str]:
     return flat
 
 
-def _sections(run: ReportRun) -> dict[str, Facts]:
+def _sections(run: ReportRun) -> dict[str, FactTexts]:
     record = run.record
     if record is None:
         return {}

@@ -42,7 +42,7 @@ class RunRow:
     level: str
     values: tuple[str, ...]  # in the order of the recorded metrics
     figures: tuple[tuple[str, str], ...]
-    facts: dict[str, facts.Facts]
+    facts: dict[str, facts.FactTexts]
     links: tuple[tuple[str, str], ...]  # name, URL
 
 

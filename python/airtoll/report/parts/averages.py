@@ -19,7 +19,7 @@ from airtoll.study.cell import Cell
 
 _LEAST: Final = 3  # an average over fewer levels is meaningless
 
-Key = tuple[Cell, str]
+AverageKey = tuple[Cell, str]
 """A cell whose averaged factor has the level `ANY`, and a metric."""
 
 ANY: Final[dict[str, object]] = {"packet_size": 0, "rate": "", "offered": "max"}
@@ -34,12 +34,12 @@ def over(data: ReportData) -> Axis | None:
     return against if len(levels) >= _LEAST else None
 
 
-def averages(data: ReportData) -> dict[Key, Summary]:
+def averages(data: ReportData) -> dict[AverageKey, Summary]:
     """The average of each main metric over replicates, in the metric's unit."""
     against = over(data)
     if against is None:
         return {}
-    values: dict[Key, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    values: dict[AverageKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     levels: dict[Cell, set[Cell]] = defaultdict(set)
     for run in data.runs:
         levels[without(run.run.cell, against)].add(run.run.cell)
@@ -67,7 +67,7 @@ def words(summary: Summary | None, metric: Metric) -> str:
     return text.joined(mean, plus_minus(scaled(summary.ci95_t, metric), metric.decimals))
 
 
-def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
+def grids(data: ReportData, printed: Mapping[AverageKey, str]) -> Iterator[Grid]:
     """One row per metric and chart, one column per level, with the printed average beside it if there is one.
 
     Yields no table if there is no average.

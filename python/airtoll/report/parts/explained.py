@@ -107,8 +107,9 @@ def waterfalls(data: ReportData) -> list[Figure]:
     )
     caption = (
         "From the open value at 0 to the secured value, one step per part. Bytes: the suite's octets at the PHY rate. "
-        "Whole symbols: the difference to the real airtime of these octets, in whole symbols and with fewer MPDUs per "
-        f"PPDU. Processor: time of the engine or card per frame. Unexplained: the rest of the measured change.{some}"
+        "Whole symbols: the difference from the real airtime of these octets, in whole symbols and with fewer MPDUs "
+        "per PPDU. Processor: time of the engine or card per frame. Unexplained: the rest of the measured change."
+        f"{some}"
     )
     return [Figure("Where the cost comes from", caption, charts)] if charts else []
 

@@ -100,10 +100,10 @@ class BesidePublication:
         return found
 
     @cached_property
-    def printed_averages(self) -> Mapping[averages.Key, str]:
+    def printed_averages(self) -> Mapping[averages.AverageKey, str]:
         """The printed averages over one factor as text, by cells and metric."""
         over = averages.over(self.data)
-        found: dict[averages.Key, str] = {}
+        found: dict[averages.AverageKey, str] = {}
         for cell, name in self._averages:
             for point in reversed(self.points):
                 if (
@@ -117,7 +117,7 @@ class BesidePublication:
         return found
 
     @cached_property
-    def _averages(self) -> dict[averages.Key, Summary]:
+    def _averages(self) -> dict[averages.AverageKey, Summary]:
         return averages.averages(self.data)
 
     def _beside(self, point: Point) -> Beside | None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import is_resolved, scaled
 from airtoll.stats import METRICS, Interval, Metric, PairedRow, span
 from airtoll.study.cell import Method
+from airtoll.study.probes import PROBES
 
 _TRANSPORTS = ("udp", "tcp")  # UDP first: it shows the link's capacity, TCP also its own control loop
 
@@ -110,7 +110,7 @@ def method(data: ReportData) -> list[str]:
         "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
         "that the runs of a pair are close in time.",
         _replicates(m),
-        f"Probes, in this order: {text.listing(_PROBES.get(probe, probe) for probe in m.probes)}. Each probe "
+        f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
         f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted.",
         *_loads(data),
         *_stacks(data),
@@ -127,14 +127,9 @@ def method(data: ReportData) -> list[str]:
     return lines
 
 
-_PROBES: Final = {
-    "throughput": "throughput (for UDP also jitter and loss)",
-    "rtt": "round-trip times",
-    "irtt": "delays and delay variation on an unloaded link (irtt)",
-    "ftp": "FTP transfers",
-    "video": "HD video streams",
-    "engine": "times of the engine on this CPU",
-}
+def _measured(probe: str) -> str:
+    """A phrase for the measurements of the probe of that name."""
+    return (probe in PROBES and PROBES[probe].measures) or probe
 
 
 def _replicates(m: Method) -> str:

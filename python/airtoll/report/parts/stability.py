@@ -7,9 +7,9 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.stats import METRICS, CellSummary
-from airtoll.stats.stability import Kind
+from airtoll.stats.stability import InstabilityKind
 
-KINDS: Final[dict[Kind, str]] = {
+KINDS: Final[dict[InstabilityKind, str]] = {
     "spread": "spread of 10 % or more",
     "outlier": "outlying value",
     "too few": "too few runs",
