@@ -14,8 +14,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies fuzz mutants clean
-.PHONY: system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies bench-virtual fuzz mutants clean
+.PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -44,7 +44,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-system-run system-test system-bench system-rtl system-armv8:
+system-run system-test system-bench system-rtl system-armv8 system-guest:
 	@tools/system-packages.sh $(@:system-%=%)
 
 # Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
@@ -52,7 +52,7 @@ check: lint
 	+cargo test --workspace --quiet -- --skip ns3
 	$(VENV)/bin/pytest --numprocesses 2 -m 'not air' --ignore tests/cli --ignore tests/docs
 
-test: system-run system-test rtl-tools lint docs
+test: system-run system-test rtl-tools guest lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri
 	$(MAKE) --no-print-directory test-python
 
@@ -89,6 +89,10 @@ rtl-synth-tools: rtl-tools $(VENV)/.synth
 
 test-rtl:
 	$(MAKE) -C rtl test counts
+
+# The guest of the virtual clock, if this machine can build one. Tests that require it are skipped without it.
+guest: build system-guest
+	-$(AIRTOLL) lab build
 
 # Two processes, because half of the tests wait for emulated air.
 test-python: build
@@ -145,6 +149,9 @@ bench-coverage: build
 
 bench-report: build
 	$(VENV)/bin/python benches/report.py $(if $(WRITE),--write $(WRITE))
+
+bench-virtual: system-run guest
+	$(VENV)/bin/python benches/virtual_time.py $(if $(WRITE),--write $(WRITE))
 
 bench-startup: build
 	$(VENV)/bin/python benches/startup.py $(if $(WRITE),--write $(WRITE))

@@ -108,8 +108,8 @@ def beside_cp_and_airdecap() -> str:
         f"{AIRDECAP_REPEATS}), with the lowest and highest in brackets. "
         "The goals are 60 % of the speed of\n`cp` and 20 times the speed of airdecap-ng.\n\n"
         "`cp` (GNU) lets the kernel copy (`copy_file_range`). tmpfs and ext4 share no blocks between files, so the "
-        "kernel copies\nevery page once, and no octet reaches the program. A program that changes the octets has "
-        "them copied twice: to itself\nand back. The start of airtoll is the time of the same command for "
+        "kernel copies\nevery page once, and no octet reaches the program. If a program changes the octets, the kernel "
+        'copies them twice: to the\nprogram and back. "Start of airtoll" is the time of the same command for '
         f"{SMALL_OCTETS / 1e6:g} MB: Python and option parsing.\n\n"
         "| files in | cp, s | airtoll, s | airtoll, GB/s | speed relative to cp | start of airtoll, s "
         "| CPU time of airtoll, s: user, kernel | airdecap-ng, s | compared with airdecap-ng |\n"

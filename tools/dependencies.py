@@ -1,9 +1,11 @@
 """Print the package's dependencies and extras, one requirement per line, as declared in pyproject.toml.
 
 pip has no option to install only the dependencies of a package. Make builds the package itself later, without build
-isolation. With names of dependency groups as arguments, print instead one line that names the packages that pip is
-about to install into the running interpreter's environment: those of the groups, and with the group `dev` also the
-dependencies and extras. Print nothing if none is missing.
+isolation.
+
+With names of dependency groups as arguments, print one line that names the missing packages of these groups, which pip
+is about to install into the environment of this interpreter. The group `dev` includes the dependencies and extras.
+Print nothing if no package is missing.
 """
 
 import re

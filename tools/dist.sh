@@ -10,6 +10,7 @@ python=${1:?Python interpreter of the environment}
 PATH=$(dirname "$python"):$PATH
 output=target/dist
 rm -rf "$output"
+mkdir -p "$output"
 for machine in x86_64 aarch64; do
     target=$machine-unknown-linux-gnu
     if ! rustup target list --installed 2>/dev/null | grep -qx "$target" &&

@@ -177,8 +177,9 @@ def _tables(
 
 def _table_of(key: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     """The definition of a key that is a table or contains tables with user-chosen names; None for a value."""
-    if "$ref" in key:
-        return key["$ref"].rsplit("/", 1)[1], ()
+    for choice in (key, *key.get("anyOf", ())):
+        if "$ref" in choice:
+            return choice["$ref"].rsplit("/", 1)[1], ()
     for below in key.get("patternProperties", {}).values():
         if "$ref" in below:
             return below["$ref"].rsplit("/", 1)[1], ("NAME",)

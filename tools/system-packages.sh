@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run, test, bench, rtl or armv8.
+# Installs the Debian packages that are missing for a purpose: build, run, test, bench, guest, rtl or armv8.
 set -eu
 
 case "${1:?purpose}" in
@@ -23,6 +23,10 @@ bench)
     # Optional: a program that `make bench-link` compares with.
     compares="make bench-link"
     programs="wg:wireguard-tools"
+    ;;
+guest)
+    wanted="tar:tar xz:xz-utils patch:patch make:make flex:flex bison:bison bc:bc gcc:gcc ld:binutils"
+    wanted="$wanted setpriv:util-linux taskset:util-linux"
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"

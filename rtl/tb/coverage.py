@@ -1,6 +1,6 @@
 """Run the simulations and print their coverage: lines of Verilog, and kinds of frames.
 
-    python rtl/tb/coverage.py [NAME ...]    # all simulations with Verilator, or those whose names begin with NAME
+    python rtl/tb/coverage.py [NAME ...]    # all simulations with Verilator, or the ones whose names begin with NAME
 
 Line coverage is Verilator's, with one point per branch, merged over all configurations. The bench of ccmp_core counts
 functional coverage, for frames whose verdict and octets were compared.

@@ -268,7 +268,8 @@ async def long_frames_keep_the_cores_busy(dut: Any) -> None:
             half = frames // 3
             each = (cycles[-1 - half // 2] - cycles[half]) / (len(cycles) - 1 - half // 2 - half)
             dut._log.info(
-                f"{'open' if open_it else 'seal'} {size}: {each:.1f} cycles a frame, {8 * size / each:.3f} bit a cycle"
+                f"{'open' if open_it else 'seal'} {size}: {each:.1f} cycles per frame, "
+                f"{8 * size / each:.3f} bit per cycle"
             )
             assert each <= MOST_CYCLES
             await bench.finish()
