@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -124,14 +124,6 @@ def perform_run(
     return FinishedRun(dated, [Sample(*row) for row in rows], raw)
 
 
-@dataclass(frozen=True)
-class _InProgress:
-    """A run in progress."""
-
-    future: "Future[FinishedRun]"
-    files: ExitStack  # removes the files of the run that were not stored
-
-
 class _Places(Protocol):
     """The places where guests run."""
 
@@ -140,7 +132,7 @@ class _Places(Protocol):
         """Number of guests at a time."""
         ...
 
-    def submit(self, task: Task) -> _InProgress:
+    def submit(self, task: Task) -> "Future[FinishedRun]":
         """Start a run."""
         ...
 
@@ -163,8 +155,8 @@ class InGuests:
         """Perform the runs of the course, as `airtoll.store.recorder.Performer` describes."""
         plan = result.plan.model_copy(update={"runs": ()})
         begun: set[str] = set()
-        running: dict[Future[FinishedRun], ExitStack] = {}
-        with self._places(result, on_event) as places, ExitStack() as files:
+        running: set[Future[FinishedRun]] = set()
+        with self._places(result, on_event) as places:
             while True:
                 while len(running) < places.number:
                     run = next(course.decided(begun), None)
@@ -177,14 +169,12 @@ class InGuests:
                     except NoLoadError as error:
                         yield unmeasured(run, str(error))
                     else:
-                        started = places.submit(Task(plan, run, method, self.pcap))
-                        running[started.future] = files.enter_context(started.files)
+                        running.add(places.submit(Task(plan, run, method, self.pcap)))
                 if not running:
                     return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
-                    with running.pop(future):
-                        yield future.result()
+                    yield future.result()
 
     def _places(self, result: Result, on_event: Callable[[Event], None]) -> AbstractContextManager[_Places]:
         if self.scheduler is None:
@@ -197,33 +187,30 @@ class _Cores:
     """The cores of this machine."""
 
     number: int
-    result: Result
+    scratch: Path
     on_event: Callable[[Event], None]
     pool: ThreadPoolExecutor
     stopped: threading.Event
 
-    def submit(self, task: Task) -> _InProgress:
-        files = ExitStack()
-        directory = files.enter_context(self.result.scratch())
-
+    def submit(self, task: Task) -> "Future[FinishedRun]":
         def on_probe(probe: str) -> None:
             self.on_event(ProbeStarted(task.run, probe))
 
-        return _InProgress(
-            self.pool.submit(perform_run, task, directory, on_probe, self.stopped.is_set), files
-        )
+        directory = self.scratch / task.run.id
+        directory.mkdir()
+        return self.pool.submit(perform_run, task, directory, on_probe, self.stopped.is_set)
 
 
 @contextmanager
 def _on_cores(result: Result, on_event: Callable[[Event], None], workers: int) -> Iterator[_Places]:
-    """Guests on this machine. Those in progress are stopped when the context ends."""
+    """Guests on this machine. Those in progress are stopped when the context ends, before their files are removed."""
     stopped = threading.Event()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="guest")
-    try:
-        yield _Cores(workers, result, on_event, pool, stopped)
-    finally:
-        stopped.set()
-        pool.shutdown(cancel_futures=True)
+    with result.scratch() as scratch, ThreadPoolExecutor(workers, thread_name_prefix="guest") as pool:
+        try:
+            yield _Cores(workers, scratch, on_event, pool, stopped)
+        finally:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -233,8 +220,8 @@ class _Cluster:
     number: int
     pool: Executor
 
-    def submit(self, task: Task) -> _InProgress:
-        return _InProgress(self.pool.submit(_perform_elsewhere, _rust.VERSION, task), ExitStack())
+    def submit(self, task: Task) -> "Future[FinishedRun]":
+        return self.pool.submit(_perform_elsewhere, _rust.VERSION, task)
 
 
 @contextmanager
