@@ -11,7 +11,7 @@ const MSDU_LEN_B: usize = 1508;
 fn enqueue(medium: &mut Medium<[u8; 16]>, from: usize, arrival: Nanos) {
     let route = Route {
         from,
-        to: 0,
+        to: Some(0),
         contender: 0,
     };
     let msdu = Packet {

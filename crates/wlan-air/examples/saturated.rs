@@ -36,7 +36,7 @@ pub fn throughput_mbps(mode: Mode, security_b: usize, duration: Nanos) -> Result
     let config = MediumConfig::new(bss, &StationConfig::new(mode, security_b), 3, 1);
     let routes = [1, 2].map(|from| Route {
         from,
-        to: 0,
+        to: Some(0),
         contender: 0,
     });
     let result = saturated(config, &routes, IP_PACKET_B + LLC_SNAP_B, duration)?;

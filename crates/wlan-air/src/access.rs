@@ -46,7 +46,10 @@ pub struct Access {
     /// Largest contention window, in slots; a power of two minus one.
     pub cw_max: u16,
     /// Largest number of exchanges per MPDU, including exchanges that end with a failed RTS
-    /// (dot11ShortRetryLimit). Then the MPDU is dropped.
+    /// (dot11ShortRetryLimit). Then the MPDU is dropped. With [`RateControl::Driver`], it limits only the
+    /// consecutive failed RTSs of an MPDU; the driver limits the transmissions.
+    ///
+    /// [`RateControl::Driver`]: crate::RateControl::Driver
     pub retry_limit: u8,
     /// Largest duration of a TXOP; zero allows a single exchange (9.4.2.28).
     pub txop_limit: Nanos,
@@ -93,6 +96,23 @@ impl Access {
     #[must_use]
     pub const fn edca_best_effort() -> Access {
         Access::edca(Category::Be)
+    }
+
+    /// The access of an access point's beacons: PIFS and no backoff (AIFSN 1, contention window 0). A station
+    /// has it in addition to its access categories, as the last element of [`StationConfig::access`], which
+    /// gives it the highest priority. A driver that builds beacons sends them there as group-addressed
+    /// frames; [`MediumConfig::beacons`] needs no contender.
+    ///
+    /// [`StationConfig::access`]: crate::StationConfig::access
+    /// [`MediumConfig::beacons`]: crate::MediumConfig::beacons
+    #[must_use]
+    pub const fn beacon() -> Access {
+        Access {
+            aifsn: 1,
+            cw_min: 0,
+            cw_max: 0,
+            ..Access::edca(Category::Vo)
+        }
     }
 
     /// The default access of stations that send in this mode: DCF with aCWmin of the PHY, or EDCA best effort
@@ -183,10 +203,17 @@ impl Aggregation {
         self.max_amsdu_len_b.min(psdu_b.saturating_sub(around_b))
     }
 
-    pub(crate) fn check(&self, mode: &Mode, framing: &Framing) -> Result<(), ConfigError> {
-        if !(1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
-            return Err(ConfigError::AmpduCount(self.max_mpdus));
+    /// Checks the number of MPDUs, which does not depend on the mode.
+    pub(crate) fn check_count(&self) -> Result<(), ConfigError> {
+        if (1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
+            Ok(())
+        } else {
+            Err(ConfigError::AmpduCount(self.max_mpdus))
         }
+    }
+
+    pub(crate) fn check(&self, mode: &Mode, framing: &Framing) -> Result<(), ConfigError> {
+        self.check_count()?;
         let Some(limits) = &mode.phy().aggregation else {
             return if self.max_mpdus > 1 || self.max_amsdu_len_b > 0 {
                 Err(ConfigError::AggregationWithoutHt(*mode))

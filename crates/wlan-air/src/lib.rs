@@ -39,7 +39,7 @@ mod readme {}
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
 pub use medium::{
     Airtime, Beacons, Completion, Counters, Delivery, Event, Fragment, Hearing, Kind, Medium, MediumConfig,
-    Outcome, Ppdu, Protection, Route, StationConfig, StationCounters,
+    Outcome, Ppdu, Protection, RequestFn, Route, StationConfig, StationCounters, TxRequest,
 };
 pub use rate::RateControl;
 pub use time::Nanos;
@@ -59,6 +59,12 @@ pub enum ConfigError {
     /// The rate control has no rate.
     #[error("rate control requires at least one rate")]
     NoRate,
+    /// A setting of a station whose driver decides it for each frame.
+    #[error("{0} must not be configured with RateControl::Driver: the driver decides it for each frame")]
+    ChosenByDriver(&'static str),
+    /// [`Medium::new`] with a station that requires a driver.
+    #[error("RateControl::Driver requires a request function: use Medium::with_driver")]
+    NoDriver,
     /// The BSS does not support the rate.
     #[error("{0} is not supported in this BSS: its band or its PHY differs (IEEE Std 802.11-2020, 10.6)")]
     NotInBss(Mode),
@@ -70,7 +76,8 @@ pub enum ConfigError {
         /// Stations in the medium.
         stations: usize,
     },
-    /// A station has neither DCF nor one to four access categories of EDCA.
+    /// A station has neither DCF nor one to four access categories of EDCA, not counting
+    /// [`Access::beacon`] after them.
     #[error("a station has {0} access categories: EDCA has 1 to 4 (IEEE Std 802.11-2020, 10.2.3.2)")]
     AccessCategories(usize),
     /// A contention window is not a power of two minus one, or the minimum exceeds the maximum.

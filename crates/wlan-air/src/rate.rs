@@ -32,13 +32,17 @@ pub enum RateControl {
     /// The mode with the highest expected throughput, estimated from acknowledgments and from samples of
     /// other modes, as minstrel_ht in Linux does. At least one mode, in ascending order of rate.
     Minstrel(Vec<Mode>),
+    /// The driver of the medium requests the mode of each transmission of each frame:
+    /// [`Medium::with_driver`](crate::Medium::with_driver).
+    Driver,
 }
 
 impl RateControl {
-    /// The modes that may be used.
+    /// The modes that may be used; empty for [`RateControl::Driver`], which may use any mode of the BSS.
     #[must_use]
     pub fn modes(&self) -> &[Mode] {
         match self {
+            RateControl::Driver => &[],
             RateControl::Fixed(mode) => std::slice::from_ref(mode),
             RateControl::Minstrel(modes) => modes,
         }
@@ -98,6 +102,18 @@ pub(crate) struct Choice {
     index: usize,
     /// Whether a sample was due, even if no rate waited for a sample.
     turn: bool,
+}
+
+impl Choice {
+    /// A mode that no rate control chose.
+    pub fn given(mode: Mode) -> Choice {
+        Choice {
+            mode,
+            sample: false,
+            index: 0,
+            turn: false,
+        }
+    }
 }
 
 /// The result of an exchange whose payload was sent.

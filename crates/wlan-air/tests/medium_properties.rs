@@ -74,7 +74,9 @@ impl Checker {
             );
             frame.delivered = true;
             *deliveries += 1;
-            let before = &mut delivered[delivery.route.from][delivery.route.to];
+            let to = delivery.route.to.unwrap();
+            assert_eq!(delivery.receivers, [to]);
+            let before = &mut delivered[delivery.route.from][to];
             assert!(
                 before.is_none_or(|before| before < frame.number),
                 "first in, first out"

@@ -142,7 +142,7 @@ fn config(cell: &Cell, seed: u64) -> (MediumConfig, Vec<Route>) {
     }
     let route = |from| Route {
         from,
-        to: 0,
+        to: Some(0),
         contender: 0,
     };
     (config, (1..=senders).map(route).collect())

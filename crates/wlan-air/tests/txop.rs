@@ -257,12 +257,12 @@ fn stations_have_equal_shares_of_txops() {
         let mut delivered = vec![0_u32; stations + 1];
         for route in &routes {
             for _ in 0..500 {
-                medium.enqueue(*route, msdu(us(0), LEN_B, route.to));
+                medium.enqueue(*route, msdu(us(0), LEN_B, route.to.unwrap()));
             }
         }
         while let Some(event) = medium.advance() {
             for (delivery, to) in medium.deliver() {
-                assert_eq!(delivery.route.to, *to);
+                assert_eq!(delivery.receivers, [*to]);
                 delivered[*to] += 1;
             }
             medium.take_completions().for_each(drop);

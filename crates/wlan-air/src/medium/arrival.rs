@@ -16,6 +16,10 @@ impl<F> Medium<F> {
         let readable = self.take_off_air(&air);
         self.count_airtime(&ppdu);
         let received = match ppdu.kind {
+            Kind::Data { .. } if ppdu.receiver.is_none() => {
+                self.end_group_data(&ppdu);
+                readable
+            }
             Kind::Data { .. } => self.end_data(&air, readable),
             Kind::Rts => self.end_rts(&air, readable),
             Kind::Cts => self.end_cts(&ppdu, readable),
@@ -102,6 +106,49 @@ impl<F> Medium<F> {
         }
         self.time_out(ppdu, readable);
         false
+    }
+
+    /// Each station that could decode a group-addressed frame keeps it. No station answers, so the exchange
+    /// ends.
+    fn end_group_data(&mut self, ppdu: &Ppdu) {
+        let sender = ppdu.sender;
+        let Some(Exchange { contender, flow, .. }) = self.stations[sender].exchange else {
+            return;
+        };
+        let mut receivers = std::mem::take(&mut self.group_receivers);
+        let collided = receivers.is_empty() && !self.heard_by[sender].is_empty();
+        let config = &self.config.stations[sender];
+        let window = &mut self.stations[sender].contenders[contender].flows[flow].window;
+        let slot = window.iter().position(|slot| slot.on_air);
+        let len_b = slot.map_or(0, |slot| window[slot].next_mpdu(config).0);
+        receivers.retain(|&station| {
+            let received = self.survives_at(ppdu, station, len_b);
+            if !received {
+                // A frame with a wrong FCS starts EIFS: 10.3.2.3.7.
+                self.stations[station].eifs = true;
+                self.reschedule(station);
+            }
+            received
+        });
+        let window = &mut self.stations[sender].contenders[contender].flows[flow].window;
+        let counters = &mut self.counters.stations[sender];
+        if let Some(slot) = slot.map(|slot| &mut window[slot]) {
+            slot.fragment_received = true;
+            slot.receipt = Receipt::Taken;
+            if !receivers.is_empty() {
+                slot.receipt = Receipt::Ready;
+                self.fresh = Some((sender, contender, flow));
+                counters.mpdus += 1;
+                counters.octets += len_b as u64;
+                counters.msdus += 1;
+            } else if collided {
+                counters.collisions += 1;
+            } else {
+                counters.losses += 1;
+            }
+        }
+        self.group_receivers = receivers;
+        self.settle(ppdu.end, sender, true);
     }
 
     /// A station will answer a data PPDU with an Ack or a `BlockAck`.
@@ -201,18 +248,20 @@ impl<F> Medium<F> {
 
     /// Whether a control frame arrives that did not collide.
     fn survives(&mut self, ppdu: &Ppdu) -> bool {
+        ppdu.receiver
+            .is_none_or(|to| self.survives_at(ppdu, to, ppdu.psdu_len_b))
+    }
+
+    /// Whether a single MPDU that did not collide arrives at a station.
+    fn survives_at(&mut self, ppdu: &Ppdu, to: usize, len_b: usize) -> bool {
         let &Ppdu {
-            sender,
-            mode,
-            start,
-            psdu_len_b,
-            ..
+            sender, mode, start, ..
         } = ppdu;
-        let (Some(channel), Some(to)) = (&self.config.channel, ppdu.receiver) else {
+        let Some(channel) = &self.config.channel else {
             return true;
         };
         let success = channel.header_success(sender, to, &mode, start)
-            * channel.mpdu_success(sender, to, &mode, start, psdu_len_b);
+            * channel.mpdu_success(sender, to, &mode, start, len_b);
         happens(&mut self.losses, success)
     }
 }

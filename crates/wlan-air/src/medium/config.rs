@@ -31,7 +31,8 @@ pub struct MediumConfig {
 /// The configuration of one station.
 #[derive(Clone, Debug)]
 pub struct StationConfig {
-    /// DCF, or the access categories in use, in ascending order of priority.
+    /// DCF, or the access categories in use, in ascending order of priority. [`Access::beacon`] may follow
+    /// them.
     pub access: Vec<Access>,
     /// PHY rate of the station's data PPDUs.
     pub rate: RateControl,
@@ -68,6 +69,41 @@ impl StationConfig {
             rts_threshold_b: None,
             fragmentation_threshold_b: None,
             protection: Protection::None,
+        }
+    }
+
+    /// Checks the settings of a station whose driver chooses its modes.
+    fn check_driver(&self) -> Result<(), ConfigError> {
+        let settings = [
+            ("protection", self.protection != Protection::None),
+            ("an RTS threshold", self.rts_threshold_b.is_some()),
+            (
+                "a fragmentation threshold",
+                self.fragmentation_threshold_b.is_some(),
+            ),
+            ("A-MSDUs", self.aggregation.max_amsdu_len_b > 0),
+        ];
+        if let Some((setting, _)) = settings.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(ConfigError::ChosenByDriver(setting));
+        }
+        self.aggregation.check_count()
+    }
+
+    /// The longest protection of an exchange, whatever the length of its PSDU.
+    pub(super) fn longest_protection(&self) -> Protection {
+        if self.rts_threshold_b.is_some() {
+            Protection::RtsCts
+        } else {
+            self.protection
+        }
+    }
+
+    /// The protection of an exchange with a PSDU of `psdu_len_b` octets.
+    pub(super) fn protection_of(&self, psdu_len_b: usize) -> Protection {
+        if self.sends_rts(psdu_len_b) {
+            Protection::RtsCts
+        } else {
+            self.protection
         }
     }
 
@@ -161,14 +197,18 @@ impl MediumConfig {
             return Err(ConfigError::Stations);
         }
         for station in &self.stations {
-            if station.access.is_empty() || station.access.len() > 4 {
-                return Err(ConfigError::AccessCategories(station.access.len()));
+            let categories = station.access.strip_suffix(&[Access::beacon()]);
+            let categories = categories.unwrap_or(&station.access).len();
+            if !(1..=4).contains(&categories) {
+                return Err(ConfigError::AccessCategories(categories));
             }
             for access in &station.access {
                 access.check()?;
             }
             Queue::<()>::new(station.discipline, station.queue_limit)?;
-            if station.rate.modes().is_empty() {
+            if station.rate == RateControl::Driver {
+                station.check_driver()?;
+            } else if station.rate.modes().is_empty() {
                 return Err(ConfigError::NoRate);
             }
             for mode in station.rate.modes() {

@@ -8,11 +8,13 @@ use crate::Nanos;
 pub struct StationCounters {
     /// TXOPs: the number of times that the station won the medium for data.
     pub txops: u64,
-    /// Data PPDUs and RTSs without an answer because another PPDU overlapped them at the receiver.
+    /// Data PPDUs and RTSs without an answer because another PPDU overlapped them at the receiver, and
+    /// group-addressed PPDUs that no station received for this reason.
     pub collisions: u64,
     /// MSDUs accepted by [`crate::Medium::enqueue`].
     pub enqueued: u64,
-    /// MSDUs received, without duplicates.
+    /// MSDUs received, without duplicates. A group-addressed MSDU counts once if at least one station received
+    /// it; the same applies to MPDUs and octets.
     pub msdus: u64,
     /// MPDUs received, without duplicates.
     pub mpdus: u64,
@@ -24,7 +26,7 @@ pub struct StationCounters {
     pub retries: u64,
     /// MSDUs that the queue dropped, when full or by its discipline.
     pub drops_queue: u64,
-    /// MSDUs dropped at the retry limit.
+    /// MSDUs dropped at the retry limit or after the last transmission that their driver requested.
     pub drops_retry: u64,
 }
 
@@ -39,7 +41,8 @@ pub struct Airtime {
     pub ack: Nanos,
     /// RTS and CTS.
     pub control: Nanos,
-    /// Beacons.
+    /// Beacons of [`MediumConfig::beacons`](crate::MediumConfig::beacons). Beacons that a driver sends count as
+    /// data.
     pub beacon: Nanos,
     /// Busy periods in which two PPDUs overlapped.
     pub collision: Nanos,

@@ -70,17 +70,21 @@ pub enum Event {
 pub struct Route {
     /// The sending station.
     pub from: usize,
-    /// The receiving station.
-    pub to: usize,
+    /// The receiving station; none for a group-addressed frame, which every station that hears the sender
+    /// receives.
+    pub to: Option<usize>,
     /// The sender's contender, an index into [`crate::StationConfig::access`].
     pub contender: usize,
 }
 
-/// An MSDU that its receiver delivers.
+/// An MSDU that its receivers deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct Delivery<'m> {
     /// Its path.
     pub route: Route,
+    /// The stations that received it, in ascending order: the station of its route, or for a group-addressed
+    /// frame at least one station.
+    pub receivers: &'m [usize],
     /// Time at which it was queued.
     pub arrival: Nanos,
     /// Number of previous transmissions of its MPDU; above zero, the Retry bit was set.
@@ -90,11 +94,12 @@ pub struct Delivery {
 /// The reason why a frame left the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The frame was acknowledged.
+    /// The frame was acknowledged, or the PPDU of a group-addressed frame ended.
     Sent,
     /// The queue was full, or its discipline dropped the frame.
     Queue,
-    /// The frame was dropped at the retry limit. Its receiver may have received it.
+    /// The frame was dropped at the retry limit, or because its driver requested no further transmission. Its
+    /// receiver may have received it.
     Retries,
 }
 
@@ -107,4 +112,7 @@ pub struct Completion<F> {
     pub frame: F,
     /// The reason.
     pub outcome: Outcome,
+    /// Number of times that its MPDU was transmitted, at most 255; zero if the frame was never on the air. For
+    /// a fragmented MSDU, it counts the transmissions of the fragment that was sent last.
+    pub transmissions: u8,
 }

@@ -1,12 +1,12 @@
 //! Frame exchange sequences (10.23.2.1, annex G): the transmissions of a station that has won the medium.
 
+use super::request::Plan;
 use super::station::{BEACON, Exchange, Payload};
 use super::{Action, Completion, Event, Kind, Medium, Outcome, Ppdu, Protection, Spans};
 use crate::access::{Aggregation, Psdu};
 use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, Bss, CTS_LEN_B, Mode, RTS_LEN_B};
 use crate::queue::{Discipline, Packet};
-use crate::rate::Choice;
-use crate::{Nanos, StationConfig};
+use crate::{Access, Nanos};
 
 /// A transmission opportunity: the right of a contender to start exchanges.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,10 @@ impl<F> Medium<F> {
         let Spans { slot, eifs, .. } = self.spans;
         let station = &mut self.stations[index];
         let (free, from) = (station.is_free(), station.access_from(eifs));
+        let is_beacon = station
+            .contenders
+            .get(winner)
+            .is_none_or(|contender| contender.access == Access::beacon());
         for (at_contender, contender) in station.contenders.iter_mut().enumerate() {
             let start = if free {
                 contender.start(from, slot)
@@ -77,7 +81,7 @@ impl<F> Medium<F> {
             };
             if at_contender != winner && start.is_some_and(|start| start <= at) {
                 contender.committed = None;
-                if winner != BEACON {
+                if !is_beacon {
                     contender.fail();
                 }
                 contender.draw(&mut self.backoffs);
@@ -93,9 +97,11 @@ impl<F> Medium<F> {
         station.exchange = Some(Exchange {
             contender: BEACON,
             flow: 0,
+            to: None,
             mode,
             kind: Payload::Beacon,
             psdu_len_b,
+            protection: Protection::None,
             payload_sent: true,
             txop_end: None,
         });
@@ -107,7 +113,7 @@ impl<F> Medium<F> {
     /// the exchange does not fit the rest of the TXOP.
     pub(super) fn prepare(&mut self, txop: &Txop) -> Option<Exchange> {
         let planned = self.plan(txop);
-        let prepared = planned.map(|(flow, choice)| self.commit(txop, flow, choice));
+        let prepared = planned.map(|plan| self.commit(txop, &plan));
         self.count_dropped(txop.station, txop.contender);
         prepared
     }
@@ -115,14 +121,13 @@ impl<F> Medium<F> {
     /// The flow to send and its rate. `None` if no flow has an MSDU, or if its exchange would exceed the TXOP in
     /// progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that `CoDel` drops
     /// MSDUs that waited too long.
-    fn plan(&mut self, txop: &Txop) -> Option<(usize, Choice)> {
+    fn plan(&mut self, txop: &Txop) -> Option<Plan> {
         let flow = self.choose_flow(txop)?;
-        let contender = &self.stations[txop.station].contenders[txop.contender];
-        let choice = contender.flows[flow].rate.choose(self.now);
+        let plan = self.plan_flow(txop.station, txop.contender, flow)?;
         let must_fit = !txop.begins(self.now) && txop.only_flow.is_none();
         match txop.end {
-            Some(end) if must_fit && self.shortest_end(txop, flow, &choice.mode)? > end => None,
-            _ => Some((flow, choice)),
+            Some(end) if must_fit && self.shortest_end(txop, &plan)? > end => None,
+            _ => Some(plan),
         }
     }
 
@@ -155,59 +160,85 @@ impl<F> Medium<F> {
     }
 
     /// End of the shortest possible exchange of a flow, with one MPDU and its Ack. `None` if the flow has no MSDU.
-    fn shortest_end(&mut self, txop: &Txop, flow: usize, mode: &Mode) -> Option<Nanos> {
+    fn shortest_end(&mut self, txop: &Txop, plan: &Plan) -> Option<Nanos> {
         let config = &self.config.stations[txop.station];
-        let flow = &mut self.stations[txop.station].contenders[txop.contender].flows[flow];
+        let mode = &plan.choice.mode;
+        let flow = &mut self.stations[txop.station].contenders[txop.contender].flows[plan.flow];
         let mut psdu = Psdu::new(&config.aggregation, mode, Nanos::MAX);
         psdu.join(flow.next_mpdu_len_b(self.now, config, &mut self.dropped)?);
-        let ppdu = mode.ppdu_duration(psdu.len_b());
-        Some(txop.exchange_start + ppdu + self.spans.sifs + self.config.bss.ack_duration(mode))
+        let bss = &self.config.bss;
+        let answer = match flow.to() {
+            Some(_) => self.spans.sifs + bss.ack_duration(mode),
+            None => Nanos::ZERO,
+        };
+        let guard = guard_duration(plan.protection.unwrap_or_default(), bss, mode);
+        Some(txop.exchange_start + guard + mode.ppdu_duration(psdu.len_b()) + answer)
     }
 
     /// Takes the MPDUs of an exchange.
-    fn commit(&mut self, txop: &Txop, flow: usize, choice: Choice) -> Exchange {
+    fn commit(&mut self, txop: &Txop, plan: &Plan) -> Exchange {
+        let &Plan { flow, choice, .. } = plan;
         let mode = choice.mode;
-        let room = self.room(txop, &mode);
+        let room = self.room(txop, plan);
+        let driver = self.driver_of(txop.station).map(|request| (request, mode));
         let config = &self.config.stations[txop.station];
-        // A sample risks one MPDU, not a whole A-MPDU.
         let aggregation = Aggregation {
-            max_mpdus: if choice.sample {
+            max_mpdus: if plan.alone {
                 1
             } else {
                 config.aggregation.max_mpdus
             },
             ..config.aggregation
         };
-        let max_amsdu_b = aggregation.max_amsdu_b(&mode, &config.framing, room);
-        let mut psdu = Psdu::new(&aggregation, &mode, room);
         let contender = &mut self.stations[txop.station].contenders[txop.contender];
         contender.served = flow;
-        contender.flows[flow].fill(&mut psdu, self.now, config, max_amsdu_b, &mut self.dropped);
+        let flow = &mut contender.flows[flow];
+        let max_amsdu_b = match flow.to() {
+            Some(_) => aggregation.max_amsdu_b(&mode, &config.framing, room),
+            None => 0,
+        };
+        let mut psdu = Psdu::new(&aggregation, &mode, room);
+        flow.fill(
+            &mut psdu,
+            self.now,
+            config,
+            max_amsdu_b,
+            driver.as_ref(),
+            &mut self.dropped,
+        );
         Exchange {
             contender: txop.contender,
-            flow,
+            flow: plan.flow,
+            to: flow.to(),
             mode,
             kind: Payload::Data {
                 mpdus: psdu.mpdus(),
                 choice,
             },
             psdu_len_b: psdu.len_b(),
+            protection: match plan.protection {
+                Some(protection) => protection,
+                None if txop.begins(self.now) => config.protection_of(psdu.len_b()),
+                None => Protection::None,
+            },
             payload_sent: false,
             txop_end: txop.end,
         }
     }
 
     /// Time that the TXOP leaves for the PPDU of an exchange, before its SIFS and its `BlockAck`.
-    fn room(&self, txop: &Txop, mode: &Mode) -> Nanos {
+    fn room(&self, txop: &Txop, plan: &Plan) -> Nanos {
         let Some(end) = txop.end else {
             return Nanos::MAX;
         };
         let bss = &self.config.bss;
-        let guard = if txop.begins(self.now) {
-            guard_duration(&self.config.stations[txop.station], bss, mode)
-        } else {
-            Nanos::ZERO
+        let mode = &plan.choice.mode;
+        let protection = match plan.protection {
+            Some(protection) => protection,
+            None if txop.begins(self.now) => self.config.stations[txop.station].longest_protection(),
+            None => Protection::None,
         };
+        let guard = guard_duration(protection, bss, mode);
         end.saturating_sub(txop.exchange_start + guard + self.spans.sifs + bss.block_ack_duration(mode))
     }
 
@@ -220,43 +251,47 @@ impl<F> Medium<F> {
                 station: index,
                 frame,
                 outcome: Outcome::Queue,
+                transmissions: 0,
             });
         }
     }
 
-    /// Sends the first PPDU of an exchange: an RTS, a CTS-to-self, or the payload.
+    /// Starts an exchange.
     fn begin(&mut self, at: Nanos, index: usize, exchange: Exchange) -> Event {
         self.stations[index].exchange = Some(exchange);
-        let Exchange {
-            contender,
-            flow,
-            mode,
-            psdu_len_b,
-            ..
-        } = exchange;
+        let contender = Some(exchange.contender);
+        self.proceed(at, index, contender)
+    }
+
+    /// Sends the next PPDU of the exchange in progress: an RTS, a CTS-to-self, or the payload. `contender` is
+    /// the contender that won the medium; none after a SIFS.
+    fn proceed(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
+        let Some(exchange) = &mut self.stations[index].exchange else {
+            return Event::Elapsed { at };
+        };
+        let protection = std::mem::take(&mut exchange.protection);
+        let exchange = *exchange;
+        if protection == Protection::None {
+            return self.send_payload(at, index, contender);
+        }
+        let Exchange { mode, to, .. } = exchange;
         let sifs = self.spans.sifs;
-        let data_and_answer = mode.ppdu_duration(psdu_len_b) + self.answer_span(&exchange);
+        let data_and_answer = mode.ppdu_duration(exchange.psdu_len_b) + self.answer_span(&exchange);
         let bss = &self.config.bss;
-        let config = &self.config.stations[index];
-        if config.sends_rts(psdu_len_b) {
+        if protection == Protection::RtsCts {
             let control = bss.control_response(&mode);
-            let receiver = self.stations[index].contenders[contender].flows[flow].to;
-            let ppdu = self.ppdu(at, index, Some(receiver), Kind::Rts, control, RTS_LEN_B);
+            let ppdu = self.ppdu(at, index, to, Kind::Rts, control, RTS_LEN_B);
             let nav = ppdu.end + sifs + bss.cts_duration(&mode) + sifs + data_and_answer;
-            return self.transmit(ppdu, nav, Some(contender));
+            return self.transmit(ppdu, nav, contender);
         }
-        if config.protection == Protection::CtsToSelf {
-            let control = cts_to_self_mode(bss, &mode);
-            let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
-            return self.transmit(ppdu, ppdu.end + sifs + data_and_answer, Some(contender));
-        }
-        self.send_payload(at, index, Some(contender))
+        let control = cts_to_self_mode(bss, &mode);
+        let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
+        self.transmit(ppdu, ppdu.end + sifs + data_and_answer, contender)
     }
 
     /// Sends the payload of the exchange in progress.
     fn send_payload(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
-        let station = &mut self.stations[index];
-        let Some(exchange) = &mut station.exchange else {
+        let Some(exchange) = &mut self.stations[index].exchange else {
             return Event::Elapsed { at };
         };
         let Payload::Data { mpdus, .. } = exchange.kind else {
@@ -264,22 +299,19 @@ impl<F> Medium<F> {
         };
         exchange.payload_sent = true;
         let exchange = *exchange;
-        let receiver = station.contenders[exchange.contender].flows[exchange.flow].to;
-        let kind = Kind::Data { mpdus };
-        let ppdu = self.ppdu(
-            at,
-            index,
-            Some(receiver),
-            kind,
-            exchange.mode,
-            exchange.psdu_len_b,
-        );
+        let Exchange {
+            to, mode, psdu_len_b, ..
+        } = exchange;
+        let ppdu = self.ppdu(at, index, to, Kind::Data { mpdus }, mode, psdu_len_b);
         let nav = ppdu.end + self.answer_span(&exchange) + self.next_fragment_span(index, &exchange);
         self.transmit(ppdu, nav, contender)
     }
 
-    /// Duration of the SIFS and the answer to the payload of an exchange.
+    /// Duration of the SIFS and the answer to the payload of an exchange; zero for a group-addressed frame.
     fn answer_span(&self, exchange: &Exchange) -> Nanos {
+        if exchange.to.is_none() {
+            return Nanos::ZERO;
+        }
         let bss = &self.config.bss;
         self.spans.sifs
             + match exchange.kind {
@@ -337,7 +369,7 @@ impl<F> Medium<F> {
             }
             Action::Continue { station } => {
                 self.count_sifs(at);
-                self.send_payload(at, station, None)
+                self.proceed(at, station, None)
             }
             Action::Timeout { station } => {
                 self.settle(at, station, false);
@@ -355,15 +387,13 @@ impl<F> Medium<F> {
     }
 }
 
-/// Time that an RTS and its CTS, or a CTS-to-self, may take before a PPDU.
-fn guard_duration(station: &StationConfig, bss: &Bss, mode: &Mode) -> Nanos {
+/// Time that an RTS and its CTS, or a CTS-to-self, take before a PPDU.
+fn guard_duration(protection: Protection, bss: &Bss, mode: &Mode) -> Nanos {
     let sifs = bss.sifs();
-    if station.protection == Protection::RtsCts || station.rts_threshold_b.is_some() {
-        bss.rts_duration(mode) + sifs + bss.cts_duration(mode) + sifs
-    } else if station.protection == Protection::CtsToSelf {
-        cts_to_self_mode(bss, mode).ppdu_duration(CTS_LEN_B) + sifs
-    } else {
-        Nanos::ZERO
+    match protection {
+        Protection::RtsCts => bss.rts_duration(mode) + sifs + bss.cts_duration(mode) + sifs,
+        Protection::CtsToSelf => cts_to_self_mode(bss, mode).ppdu_duration(CTS_LEN_B) + sifs,
+        Protection::None => Nanos::ZERO,
     }
 }
 

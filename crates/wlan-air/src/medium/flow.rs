@@ -1,12 +1,14 @@
 //! A station's state for one destination: waiting MSDUs, and the window of MPDUs that were sent and are not
 //! settled.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
+use std::slice;
 
-use super::StationConfig;
 use super::fragment::{Fragment, mpdu};
+use super::{Delivery, RequestFn, Route, StationConfig};
 use crate::Nanos;
 use crate::access::{BLOCK_ACK_WINDOW, Psdu, amsdu_len_b};
+use crate::phy::Mode;
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -33,7 +35,8 @@ pub(super) struct Slot<F> {
     pub body_b: usize,
     /// Number of previous transmissions of the MPDU.
     pub sent: u8,
-    /// Failed exchanges of the MPDU; an unanswered RTS counts as well.
+    /// Failed exchanges of the MPDU; an unanswered RTS counts as well. With a driver, the RTSs that were not
+    /// answered since its last transmission.
     pub retries: u8,
     /// Number of acknowledged fragments of the MSDU.
     pub fragments_done: usize,
@@ -45,17 +48,20 @@ pub(super) struct Slot<F> {
     /// Whether it reached the retry limit instead of being acknowledged.
     pub given_up: bool,
     pub on_air: bool,
+    /// Whether it has several receivers, so that it is never fragmented (10.4).
+    pub is_group: bool,
 }
 
 /// The end of an exchange, for the MPDUs that it contained.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ExchangeEnd<'c> {
+pub(super) struct ExchangeEnd<'c, F> {
     /// Whether the MPDUs were sent. They were not if the RTS before them was not answered, but the exchange
     /// still counts towards their retry limit (10.3.4.4).
     pub payload_sent: bool,
     /// Whether the answer arrived.
     pub answered: bool,
     pub retry_limit: u8,
+    /// The driver that limits the transmissions instead.
+    pub driver: Option<RequestFn<F>>,
     /// The configuration of the sender.
     pub config: &'c StationConfig,
 }
@@ -121,7 +127,9 @@ impl<F> Slot<F> {
     }
 
     fn threshold_b(&self, config: &StationConfig) -> Option<usize> {
-        config.threshold_b().filter(|_| self.joined.is_empty())
+        config
+            .threshold_b()
+            .filter(|_| self.joined.is_empty() && !self.is_group)
     }
 
     /// Counts a transmission of the MPDU. Returns whether it had been sent before.
@@ -131,8 +139,20 @@ impl<F> Slot<F> {
         resent
     }
 
+    /// Counts a failed exchange. Returns whether the MPDU is dropped.
+    fn fail(&mut self, end: &ExchangeEnd<'_, F>) -> bool {
+        if let Some(request) = end.driver
+            && end.payload_sent
+        {
+            self.retries = 0;
+            return self.sent == u8::MAX || request(&self.msdu.frame, self.sent).is_none();
+        }
+        self.retries += 1;
+        self.retries >= end.retry_limit
+    }
+
     /// Applies the end of an exchange that contained this MPDU.
-    fn settle(&mut self, end: &ExchangeEnd<'_>) -> Fate {
+    fn settle(&mut self, end: &ExchangeEnd<'_, F>) -> Fate {
         if end.answered && self.fragment_received {
             let (_, last) = self.next_mpdu(end.config);
             if last {
@@ -145,8 +165,7 @@ impl<F> Slot<F> {
             self.sent = 0;
             return Fate::NextFragment;
         }
-        self.retries += 1;
-        if self.retries < end.retry_limit {
+        if !self.fail(end) {
             return Fate::Retransmit;
         }
         match self.receipt {
@@ -160,27 +179,83 @@ impl<F> Slot<F> {
     }
 }
 
+/// The receiver of group-addressed frames. Every frame looks up the flow of its receiver, so this is no `Option`.
+const GROUP: usize = usize::MAX;
+
 #[derive(Debug)]
 pub(super) struct Flow<F> {
-    /// The receiving station.
-    pub to: usize,
+    /// The receiving station, or [`GROUP`].
+    to: usize,
     pub queue: Queue<F>,
     /// Oldest first.
     pub window: VecDeque<Slot<F>>,
-    pub rate: Rate,
+    /// The rate control; none for group-addressed frames, and if a driver chooses the modes.
+    pub rate: Option<Rate>,
     /// Buffers of A-MSDUs for reuse.
     spare: Vec<Vec<Packet<F>>>,
 }
 
 impl<F> Flow<F> {
     /// An empty flow.
-    pub fn new(to: usize, queue: Queue<F>, rate: Rate) -> Flow<F> {
+    pub fn new(to: Option<usize>, queue: Queue<F>, rate: Option<Rate>) -> Flow<F> {
         Flow {
-            to,
+            to: to.unwrap_or(GROUP),
             queue,
             window: VecDeque::new(),
             rate,
             spare: Vec::new(),
+        }
+    }
+
+    /// The index of the flow to a station, or of group-addressed frames.
+    pub fn position(flows: &[Flow<F>], to: Option<usize>) -> Option<usize> {
+        let to = to.unwrap_or(GROUP);
+        flows.iter().position(|flow| flow.to == to)
+    }
+
+    /// The receiving station; none for group-addressed frames.
+    pub fn to(&self) -> Option<usize> {
+        (!self.is_group()).then_some(self.to)
+    }
+
+    /// Whether its frames are group-addressed.
+    pub fn is_group(&self) -> bool {
+        self.to == GROUP
+    }
+
+    /// The MSDUs that its receivers can deliver. `group_receivers` received the last group-addressed frame.
+    pub fn ready<'m>(
+        &'m mut self,
+        from: usize,
+        contender: usize,
+        group_receivers: &'m [usize],
+    ) -> Ready<'m, F> {
+        let route = Route {
+            from,
+            to: self.to(),
+            contender,
+        };
+        let receivers = match route.to {
+            Some(_) => slice::from_ref(&self.to),
+            None => group_receivers,
+        };
+        Ready {
+            route,
+            receivers,
+            slots: self.window.iter_mut(),
+            retries: 0,
+            joined: [].iter_mut(),
+        }
+    }
+
+    /// The next frame to send, and the number of its previous transmissions.
+    pub fn next_frame(&mut self, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<(&F, u8)> {
+        match self.window.iter().position(|slot| !slot.acked) {
+            Some(index) => {
+                let slot = &self.window[index];
+                Some((&slot.msdu.frame, slot.sent))
+            }
+            None => self.queue.head(now, dropped).map(|head| (&head.frame, 0)),
         }
     }
 
@@ -202,18 +277,21 @@ impl<F> Flow<F> {
         if let Some(slot) = self.window.iter().find(|slot| !slot.acked) {
             return Some(slot.next_mpdu(config).0);
         }
+        let threshold_b = config.threshold_b().filter(|_| !self.is_group());
         let head = self.queue.head(now, dropped)?;
-        Some(mpdu(&config.framing, head.len_b, 0, config.threshold_b()).0)
+        Some(mpdu(&config.framing, head.len_b, 0, threshold_b).0)
     }
 
     /// Fills a PSDU with MPDUs of the window and then of the queue, and marks them as on the air. A-MSDUs have
-    /// at most `max_amsdu_b` octets.
+    /// at most `max_amsdu_b` octets. With a driver, an MPDU joins others only if its driver requests the same
+    /// mode for it.
     pub fn fill(
         &mut self,
         psdu: &mut Psdu,
         now: Nanos,
         config: &StationConfig,
         max_amsdu_b: usize,
+        driver: Option<&(RequestFn<F>, Mode)>,
         dropped: &mut Vec<Packet<F>>,
     ) {
         let mut next = 0;
@@ -225,6 +303,13 @@ impl<F> Flow<F> {
             next += 1;
             if slot.acked {
                 continue;
+            }
+            if let Some((request, mode)) = driver
+                && psdu.mpdus() > 0
+                && !request(&slot.msdu.frame, slot.sent)
+                    .is_some_and(|asked| asked.aggregable && asked.mode == *mode)
+            {
+                break;
             }
             if !psdu.join(slot.next_mpdu(config).0) {
                 break;
@@ -254,6 +339,7 @@ impl<F> Flow<F> {
             acked: false,
             given_up: false,
             on_air: false,
+            is_group: self.is_group(),
         };
         if max_amsdu_b > 0 {
             let mut len_b = amsdu_len_b(0, slot.body_b);
@@ -273,8 +359,9 @@ impl<F> Flow<F> {
         true
     }
 
-    /// Ends an exchange for the MPDUs on the air. `drop` gets the frames that leave the window.
-    pub fn settle(&mut self, end: &ExchangeEnd<'_>, mut drop: impl FnMut(F)) -> Tally {
+    /// Ends an exchange for the MPDUs on the air. `drop` gets the frames that leave the window, and the number
+    /// of their transmissions.
+    pub fn settle(&mut self, end: &ExchangeEnd<'_, F>, mut drop: impl FnMut(F, u8)) -> Tally {
         let mut tally = Tally::default();
         let mut at = 0;
         while let Some(slot) = self.window.get_mut(at) {
@@ -306,11 +393,16 @@ impl<F> Flow<F> {
         tally
     }
 
-    /// Takes the frames out of a slot that has left the window.
-    pub fn dissolve(&mut self, slot: Slot<F>, mut take: impl FnMut(F)) {
-        let Slot { msdu, mut joined, .. } = slot;
-        take(msdu.frame);
-        joined.drain(..).for_each(|msdu| take(msdu.frame));
+    /// Takes the frames out of a slot that has left the window, and the number of their transmissions.
+    pub fn dissolve(&mut self, slot: Slot<F>, mut take: impl FnMut(F, u8)) {
+        let Slot {
+            msdu,
+            mut joined,
+            sent,
+            ..
+        } = slot;
+        take(msdu.frame, sent);
+        joined.drain(..).for_each(|msdu| take(msdu.frame, sent));
         self.spare.push(joined);
     }
 
@@ -328,5 +420,41 @@ impl<F> Flow<F> {
             }
         }
         news
+    }
+}
+
+/// Iterates over the MSDUs of a flow that its receivers can deliver, and marks their MPDUs as taken.
+pub(super) struct Ready<'m, F> {
+    route: Route,
+    receivers: &'m [usize],
+    slots: vec_deque::IterMut<'m, Slot<F>>,
+    /// Previous transmissions of the last MPDU.
+    retries: u8,
+    /// The remaining MSDUs of its A-MSDU.
+    joined: slice::IterMut<'m, Packet<F>>,
+}
+
+impl<'m, F> Iterator for Ready<'m, F> {
+    type Item = (Delivery<'m>, &'m mut F);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let msdu = match self.joined.next() {
+            Some(msdu) => msdu,
+            None => {
+                let slot = self.slots.find(|slot| slot.receipt == Receipt::Ready)?;
+                slot.receipt = Receipt::Taken;
+                // The exchange of a group-addressed frame has ended, which counted its only transmission.
+                self.retries = if slot.is_group { 0 } else { slot.sent };
+                self.joined = slot.joined.iter_mut();
+                &mut slot.msdu
+            }
+        };
+        let delivery = Delivery {
+            route: self.route,
+            receivers: self.receivers,
+            arrival: msdu.arrival,
+            retries: self.retries,
+        };
+        Some((delivery, &mut msdu.frame))
     }
 }

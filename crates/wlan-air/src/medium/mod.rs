@@ -26,6 +26,7 @@ mod flow;
 mod fragment;
 mod fragments;
 mod reception;
+mod request;
 mod settle;
 mod station;
 
@@ -33,17 +34,18 @@ use std::vec::Drain;
 
 use rand_pcg::Pcg32;
 
-use self::flow::{Flow, Receipt};
+use self::flow::Flow;
 use self::station::{Exchange, Payload, Station};
 use crate::phy::Mode;
 use crate::queue::{Discipline, Packet, Queue};
-use crate::rate::Rate;
+use crate::rate::{Rate, RateControl};
 use crate::{ConfigError, Nanos};
 
 pub use config::{Beacons, Hearing, MediumConfig, Protection, StationConfig};
 pub use counters::{Airtime, Counters, StationCounters};
 pub use event::{Completion, Delivery, Event, Kind, Outcome, Ppdu, Route};
 pub use fragment::Fragment;
+pub use request::{RequestFn, TxRequest};
 
 /// Streams of the random generators, separate so that losses do not change the backoffs of a seed.
 const BACKOFF_STREAM: u64 = 0x8021_1000;
@@ -133,6 +135,8 @@ enum Next {
 #[derive(Debug)]
 pub struct Medium<F> {
     config: MediumConfig,
+    /// Requests the transmissions of the stations with [`RateControl::Driver`].
+    request: Option<RequestFn<F>>,
     spans: Spans,
     /// PCG-XSH-RR 64/32 with the seed as its state: the algorithm defines the draws, so they do not depend on
     /// a crate's version.
@@ -160,6 +164,8 @@ pub struct Medium<F> {
     fresh: Option<(usize, usize, usize)>,
     /// The flow whose ready MSDUs the driver took last.
     taken: Option<(usize, usize, usize)>,
+    /// The stations that received the last group-addressed frame.
+    group_receivers: Vec<usize>,
     // Reused, so that no event allocates memory.
     completions: Vec<Completion<F>>,
     dropped: Vec<Packet<F>>,
@@ -170,8 +176,52 @@ impl<F> Medium<F> {
     /// Creates a medium that becomes idle at time zero, with no backoff pending.
     ///
     /// # Errors
-    /// [`ConfigError`] if the configuration is inconsistent or violates the standard.
+    /// [`ConfigError`] if the configuration is inconsistent or violates the standard, or if a station has
+    /// [`RateControl::Driver`].
     pub fn new(config: MediumConfig) -> Result<Medium<F>, ConfigError> {
+        if config.stations.iter().any(|s| s.rate == RateControl::Driver) {
+            return Err(ConfigError::NoDriver);
+        }
+        Medium::create(config, None)
+    }
+
+    /// Creates a medium whose driver chooses the mode of each transmission of the stations with
+    /// [`RateControl::Driver`], as the rate control of Linux does with its multi-rate retry chains.
+    ///
+    /// `request` gets a frame and the number of its previous transmissions, and returns the next transmission.
+    /// `None` ends the chain: the frame is dropped with [`Outcome::Retries`]. The rules are:
+    ///
+    /// 1. The oldest MPDU that is not acknowledged determines the mode and the protection of an exchange. If it
+    ///    is aggregable, the following MPDUs join its A-MPDU as long as they are aggregable and request the
+    ///    same mode, within the limits of [`Aggregation`](crate::Aggregation). Otherwise it is sent alone.
+    /// 2. Only transmissions of the payload count. If an RTS is not answered, the MPDU keeps its place in the
+    ///    chain; it is dropped after [`Access::retry_limit`](crate::Access::retry_limit) consecutive
+    ///    unanswered RTSs. An MPDU is dropped after 255 transmissions even if the chain continues.
+    /// 3. The contention window doubles after each failed exchange. It is reset by an answer, and if the
+    ///    exchange drops an MPDU.
+    /// 4. A group-addressed frame is transmitted once, in the mode of its first request.
+    ///
+    /// The medium calls `request` several times per transmission. The result must depend only on the count and
+    /// on parts of the frame that do not change while the medium holds it. A frame without a first
+    /// transmission is dropped when it is queued.
+    ///
+    /// A driver that builds whole MPDUs configures [`Framing`](crate::Framing) with the octets that its frames
+    /// lack: `mac_b` is 4 if only the FCS is missing. It also builds A-MSDUs and fragments itself, and sends
+    /// beacons through the contender [`Access::beacon`](crate::Access::beacon). After each event, it calls
+    /// [`Medium::deliver`] and then [`Medium::take_completions`]. [`Completion::transmissions`] tells the
+    /// tries of each entry of the frame's chain: the entries were used in order.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the configuration is inconsistent or violates the standard.
+    ///
+    /// # Panics
+    /// [`Medium::advance`] panics if the driver requests a mode that the BSS does not carry, or if it ends the
+    /// chain of a frame at a count for which it requested a transmission before.
+    pub fn with_driver(config: MediumConfig, request: RequestFn<F>) -> Result<Medium<F>, ConfigError> {
+        Medium::create(config, Some(request))
+    }
+
+    fn create(config: MediumConfig, request: Option<RequestFn<F>>) -> Result<Medium<F>, ConfigError> {
         config.check()?;
         let count = config.stations.len();
         let stations = config.stations.iter();
@@ -197,6 +247,8 @@ impl<F> Medium<F> {
             silent_from: Nanos::ZERO,
             fresh: None,
             taken: None,
+            group_receivers: Vec::new(),
+            request,
             completions: Vec::new(),
             dropped: Vec::new(),
             counters: Counters {
@@ -214,6 +266,10 @@ impl<F> Medium<F> {
 
     /// Queues an MSDU (including its LLC/SNAP header) that arrives at the station at `msdu.arrival`. If the
     /// MSDU is dropped, now or later, [`Medium::take_completions`] returns it.
+    ///
+    /// A group-addressed MSDU is sent once, without RTS, Ack, A-MPDU, A-MSDU and fragments, in the BSS's mode
+    /// of beacons unless a driver requests another mode. It reserves no time after its PPDU. Then the station
+    /// continues its TXOP or draws a backoff, as after an acknowledged MSDU.
     ///
     /// The caller first executes all events before the arrival. An arrival outside [last event, next event]
     /// is moved to the nearer end: past events cannot change, and the state after the next event is not
@@ -234,6 +290,13 @@ impl<F> Medium<F> {
             return;
         }
         self.counters.stations[from].enqueued += 1;
+        if let Some(request) = self.driver_of(from)
+            && request(&msdu.frame, 0).is_none()
+        {
+            self.counters.stations[from].drops_retry += 1;
+            self.drop_unsent(from, msdu.frame, Outcome::Retries);
+            return;
+        }
         let flow = self.flow_to(to, from, contender);
         let sender = &mut self.stations[from].contenders[contender];
         match sender.flows[flow].queue.push(msdu) {
@@ -248,14 +311,15 @@ impl<F> Medium<F> {
     }
 
     /// The index of a contender's flow to a station, which is created for its first MSDU.
-    fn flow_to(&mut self, to: usize, from: usize, contender: usize) -> usize {
+    fn flow_to(&mut self, to: Option<usize>, from: usize, contender: usize) -> usize {
         let flows = &mut self.stations[from].contenders[contender].flows;
-        if let Some(index) = flows.iter().position(|flow| flow.to == to) {
+        if let Some(index) = Flow::position(flows, to) {
             return index;
         }
         let config = &self.config.stations[from];
         let queue = Queue::new(config.discipline, config.queue_limit).expect("the configuration was checked");
-        let rate = Rate::new(&config.rate, &self.config.bss);
+        let has_rate = to.is_some() && config.rate != RateControl::Driver;
+        let rate = has_rate.then(|| Rate::new(&config.rate, &self.config.bss));
         flows.push(Flow::new(to, queue, rate));
         flows.len() - 1
     }
@@ -263,10 +327,16 @@ impl<F> Medium<F> {
     /// Counts and returns an MSDU that the queue of a station dropped.
     fn drop_from_queue(&mut self, station: usize, frame: F) {
         self.counters.stations[station].drops_queue += 1;
+        self.drop_unsent(station, frame, Outcome::Queue);
+    }
+
+    /// Returns an MSDU that was never on the air.
+    fn drop_unsent(&mut self, station: usize, frame: F, outcome: Outcome) {
         self.completions.push(Completion {
             station,
             frame,
-            outcome: Outcome::Queue,
+            outcome,
+            transmissions: 0,
         });
     }
 
@@ -415,7 +485,7 @@ impl<F> Medium<F> {
 
     /// The MPDUs of the current exchange of `sender`, oldest first. The flag tells whether the receiver has
     /// the MPDU, from this PPDU or an earlier one. The first MSDU represents an A-MSDU. Empty without an
-    /// exchange.
+    /// exchange; the exchange of a group-addressed frame ends with its PPDU.
     ///
     /// # Panics
     /// If the station does not exist.
@@ -435,35 +505,22 @@ impl<F> Medium<F> {
 
     /// Every MSDU that its receiver can deliver since the last event, in order. The caller must call this
     /// after each [`Event::PpduEnd`] and each [`Event::Elapsed`]. The frame stays until its sender knows that
-    /// it arrived.
-    pub fn deliver(&mut self) -> impl Iterator<Item = (Delivery, &mut F)> {
-        let fresh = self.fresh.take();
-        self.taken = fresh.or(self.taken);
-        let flow = fresh.map(|(from, contender, index)| {
-            let flow = &mut self.stations[from].contenders[contender].flows[index];
-            let route = Route {
-                from,
-                to: flow.to,
-                contender,
-            };
-            (route, &mut flow.window)
+    /// it arrived. A group-addressed MSDU is one item with all its receivers.
+    pub fn deliver(&mut self) -> impl Iterator<Item = (Delivery<'_>, &mut F)> {
+        let Self {
+            fresh,
+            taken,
+            stations,
+            group_receivers,
+            ..
+        } = self;
+        let fresh = fresh.take();
+        *taken = fresh.or(*taken);
+        let ready = fresh.map(|(from, contender, index)| {
+            let flow = &mut stations[from].contenders[contender].flows[index];
+            flow.ready(from, contender, group_receivers)
         });
-        flow.into_iter().flat_map(|(route, window)| {
-            let ready = window.iter_mut().filter(|slot| slot.receipt == Receipt::Ready);
-            ready.flat_map(move |slot| {
-                slot.receipt = Receipt::Taken;
-                let retries = slot.sent;
-                let msdus = std::iter::once(&mut slot.msdu).chain(&mut slot.joined);
-                msdus.map(move |msdu| {
-                    let delivery = Delivery {
-                        route,
-                        arrival: msdu.arrival,
-                        retries,
-                    };
-                    (delivery, &mut msdu.frame)
-                })
-            })
-        })
+        ready.into_iter().flatten()
     }
 
     /// The frames that have left the medium since the last call. Call it after [`Medium::deliver`].

@@ -98,11 +98,20 @@ impl<F> Medium<F> {
         let reset_at = (kind == Kind::Rts).then(|| self.rts_reset(end, &mode));
         // A receiver that does not hear the sender does not receive the PPDU.
         let mut received = receiver.is_none();
+        let is_group_data = receiver.is_none() && matches!(kind, Kind::Data { .. });
+        if is_group_data {
+            self.group_receivers.clear();
+        }
         for at in 0..self.heard_by[sender].len() {
             let listener = self.heard_by[sender][at];
             let readable = self.unhear(listener, air, reset_at);
             match receiver {
-                None => received &= readable,
+                None => {
+                    received &= readable;
+                    if readable && is_group_data {
+                        self.group_receivers.push(listener);
+                    }
+                }
                 Some(receiver) if receiver == listener => received = readable,
                 Some(_) => {}
             }

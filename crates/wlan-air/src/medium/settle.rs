@@ -14,9 +14,10 @@ impl<F> Medium<F> {
         let Some(exchange) = self.stations[index].exchange else {
             return;
         };
-        self.settle_mpdus(index, &exchange, answered);
+        let dropped = self.settle_mpdus(index, &exchange, answered);
+        let ends_chain = dropped && self.driver_of(index).is_some();
         let contender = &mut self.stations[index].contenders[exchange.contender];
-        if answered {
+        if answered || ends_chain {
             contender.succeed();
         } else {
             contender.fail();
@@ -32,24 +33,27 @@ impl<F> Medium<F> {
         self.reschedule(index);
     }
 
-    /// Settles the MPDUs of an exchange.
-    fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) {
+    /// Settles the MPDUs of an exchange. Returns whether an MPDU was dropped.
+    fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) -> bool {
         let Payload::Data { choice, .. } = exchange.kind else {
-            return;
+            return false;
         };
+        let driver = self.driver_of(index);
         let contender = &mut self.stations[index].contenders[exchange.contender];
         let flow = &mut contender.flows[exchange.flow];
         let end = ExchangeEnd {
             payload_sent: exchange.payload_sent,
             answered,
             retry_limit: contender.access.retry_limit,
+            driver,
             config: &self.config.stations[index],
         };
-        let tally = flow.settle(&end, |frame| {
+        let tally = flow.settle(&end, |frame, transmissions| {
             self.completions.push(Completion {
                 station: index,
                 frame,
                 outcome: Outcome::Retries,
+                transmissions,
             });
         });
         contender.backlog -= tally.msdus_acked + tally.msdus_dropped;
@@ -57,18 +61,21 @@ impl<F> Medium<F> {
         counters.retries += u64::from(tally.resent);
         counters.drops_retry += tally.msdus_dropped as u64;
         let dropped = tally.msdus_dropped > 0;
-        if exchange.payload_sent {
+        if let Some(rate) = &mut flow.rate
+            && exchange.payload_sent
+        {
             let report = Report {
                 sent: tally.sent,
                 acked: tally.acked,
                 retried: !answered && !dropped,
             };
-            flow.rate.report(self.now, &choice, report);
+            rate.report(self.now, &choice, report);
         }
         if dropped && flow.settle_order() {
             self.fresh = Some((index, exchange.contender, exchange.flow));
         }
         self.reap(index, exchange.contender, exchange.flow);
+        dropped
     }
 
     /// Removes the MPDUs that are settled at both ends.
@@ -85,11 +92,12 @@ impl<F> Medium<F> {
             } else {
                 Outcome::Sent
             };
-            flow.dissolve(slot, |frame| {
+            flow.dissolve(slot, |frame, transmissions| {
                 self.completions.push(Completion {
                     station: index,
                     frame,
                     outcome,
+                    transmissions,
                 });
             });
         }
@@ -129,14 +137,33 @@ mod tests {
     use crate::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr};
     use crate::phy::{Band, Bss, GuardInterval, Mode};
     use crate::queue::Packet;
-    use crate::{Medium, MediumConfig, Nanos, Outcome, Route, StationConfig};
+    use crate::{
+        Medium, MediumConfig, Nanos, Outcome, Protection, RateControl, Route, StationConfig, TxRequest,
+    };
 
-    /// 10.23.2.2: the contention window follows the exchanges. Dropping one MPDU of an A-MPDU does not reset
-    /// the count of consecutive failures; the retry limit does.
-    #[test]
-    fn the_contention_window_is_reset_at_the_retry_limit() {
-        let mode = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap();
-        let mut config = MediumConfig::new(Bss::ht(Band::Ghz5), &StationConfig::new(mode, 0), 2, 1);
+    const ROUTE: Route = Route {
+        from: 0,
+        to: Some(1),
+        contender: 0,
+    };
+
+    fn mode() -> Mode {
+        Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap()
+    }
+
+    fn msdu(frame: u8) -> Packet<u8> {
+        Packet {
+            arrival: Nanos::ZERO,
+            len_b: 1000,
+            flow: 0,
+            frame,
+        }
+    }
+
+    /// Two stations whose frames never arrive.
+    fn lost() -> MediumConfig {
+        let station = StationConfig::new(mode(), 0);
+        let mut config = MediumConfig::new(Bss::ht(Band::Ghz5), &station, 2, 1);
         let nothing_arrives = ChannelConfig {
             stations: 2,
             snr: Snr::Db(PerPair::Same(-20.0)),
@@ -145,20 +172,16 @@ mod tests {
             seed: 1,
         };
         config.channel = Some(Channel::new(&nothing_arrives).unwrap());
-        let mut medium = Medium::new(config).unwrap();
+        config
+    }
+
+    /// 10.23.2.2: the contention window follows the exchanges. Dropping one MPDU of an A-MPDU does not reset
+    /// the count of consecutive failures; the retry limit does.
+    #[test]
+    fn the_contention_window_is_reset_at_the_retry_limit() {
+        let mut medium = Medium::new(lost()).unwrap();
         for frame in 0..8 {
-            let route = Route {
-                from: 0,
-                to: 1,
-                contender: 0,
-            };
-            let msdu = Packet {
-                arrival: Nanos::ZERO,
-                len_b: 1000,
-                flow: 0,
-                frame,
-            };
-            medium.enqueue(route, msdu);
+            medium.enqueue(ROUTE, msdu(frame));
         }
         let (mut windows, mut given_up) = (Vec::new(), Vec::new());
         while medium.advance().is_some() {
@@ -184,5 +207,36 @@ mod tests {
         }
         assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 15]);
         assert_eq!(given_up, [0, 0, 0, 1, 0, 0, 0, 7]);
+    }
+
+    /// The contention window doubles with each transmission of a driver's chain, and its end resets it.
+    #[test]
+    fn the_end_of_a_chain_resets_the_contention_window() {
+        let mut config = lost();
+        config.stations[0].rate = RateControl::Driver;
+        let request = |frame: &u8, transmissions| {
+            (transmissions < *frame).then_some(TxRequest {
+                mode: mode(),
+                protection: Protection::None,
+                aggregable: false,
+            })
+        };
+        let mut medium = Medium::with_driver(config, request).unwrap();
+        for frame in [3, 1, 9] {
+            medium.enqueue(ROUTE, msdu(frame));
+        }
+        let mut windows = Vec::new();
+        let mut transmissions = Vec::new();
+        while medium.advance().is_some() {
+            let cw = medium.stations[0].contenders[0].cw;
+            if windows.last() != Some(&cw) {
+                windows.push(cw);
+            }
+            let completions = medium.take_completions();
+            transmissions.extend(completions.map(|completion| completion.transmissions));
+        }
+        // The chain of one transmission leaves the window at 15.
+        assert_eq!(windows, [15, 31, 63, 15, 31, 63, 127, 255, 511, 1023, 15]);
+        assert_eq!(transmissions, [3, 1, 9]);
     }
 }

@@ -3,12 +3,12 @@
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
-use super::config::StationConfig;
+use super::config::{Protection, StationConfig};
 use super::flow::Flow;
 use crate::Nanos;
 use crate::access::{Access, Countdown};
 use crate::phy::{Bss, Mode};
-use crate::rate::Choice;
+use crate::rate::{Choice, RateControl};
 
 /// The virtual carrier sense of one station (10.3.2.4).
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,9 +47,13 @@ impl Nav {
 pub(super) struct Exchange {
     pub contender: usize,
     pub flow: usize,
+    /// The receiving station; none for a group-addressed frame.
+    pub to: Option<usize>,
     pub mode: Mode,
     pub kind: Payload,
     pub psdu_len_b: usize,
+    /// The frame that must still be sent before the payload.
+    pub protection: Protection,
     /// Whether the payload was sent, not only the RTS before it.
     pub payload_sent: bool,
     /// End of the TXOP; none if the TXOP ends with this exchange.
@@ -94,11 +98,13 @@ pub(super) struct Station<F> {
 impl<F> Station<F> {
     /// A station that hears nothing and has nothing to send.
     pub fn new(config: &StationConfig, bss: &Bss) -> Station<F> {
-        let accesses = config.access.iter();
+        let has_driver = config.rate == RateControl::Driver;
+        let contender = |access: &Access| Contender {
+            reset_after: (!has_driver).then_some(access.retry_limit),
+            ..Contender::new(*access, access.ifs(bss))
+        };
         Station {
-            contenders: accesses
-                .map(|access| Contender::new(*access, access.ifs(bss)))
-                .collect(),
+            contenders: config.access.iter().map(contender).collect(),
             heard: 0,
             transmitting: false,
             receiving: None,
@@ -165,6 +171,9 @@ pub(super) struct Contender<F> {
     pub cw: u16,
     /// Consecutive failed exchanges (`QSRC`, 10.23.2.2; the station short retry count, 10.3.3).
     failures: u8,
+    /// Consecutive failed exchanges after which the contention window is reset: the retry limit. None if a
+    /// driver ends the transmissions of an MPDU, which then also resets the contention window.
+    reset_after: Option<u8>,
     /// Remaining slots of a backoff, counted from the end of the interframe space. `None`: no backoff is
     /// pending, and a frame may be sent at once.
     pub backoff: Option<u16>,
@@ -187,6 +196,7 @@ impl<F> Contender<F> {
             ifs,
             cw: access.cw_min,
             failures: 0,
+            reset_after: Some(access.retry_limit),
             backoff: None,
             committed: None,
             flows: Vec::new(),
@@ -221,8 +231,8 @@ impl<F> Contender<F> {
     /// Records a failed exchange: the contention window doubles, or is reset at the retry limit (10.3.3,
     /// 10.23.2.2). The limit counts exchanges, not MPDUs: one MPDU may be dropped while others are new.
     pub fn fail(&mut self) {
-        self.failures += 1;
-        if self.failures >= self.access.retry_limit {
+        self.failures = self.failures.saturating_add(1);
+        if self.reset_after.is_some_and(|limit| self.failures >= limit) {
             self.succeed();
         } else {
             self.cw = self.access.cw_max.min(2 * self.cw + 1);

@@ -156,7 +156,8 @@ impl<'a> Network<'a> {
             ..
         } = self;
         for (delivery, id) in medium.deliver() {
-            arrived.push((delivery.route.to, packets[*id as usize]));
+            let packet = packets[*id as usize];
+            arrived.extend(delivery.receivers.iter().map(|&station| (station, packet)));
         }
         self.release_completed();
         if !self.arrived.is_empty() {
@@ -309,7 +310,7 @@ impl<'a> Network<'a> {
                 let hop = if station == 0 { destination } else { 0 };
                 let route = Route {
                     from: station,
-                    to: hop,
+                    to: Some(hop),
                     contender: self.scenario.flows[packet.flow as usize].contender,
                 };
                 let msdu = queue::Packet {

@@ -1,6 +1,7 @@
 //! Helpers of the tests of the medium.
 #![allow(dead_code)] // each test file uses some of them
 
+use wlan_air::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr};
 use wlan_air::phy::{Bss, Mode};
 use wlan_air::queue::Packet;
 use wlan_air::{Event, Kind, Medium, MediumConfig, Nanos, Outcome, Ppdu, Route, StationConfig};
@@ -33,9 +34,42 @@ pub fn ht_config(mode: Mode, stations: usize) -> MediumConfig {
 pub fn route(from: usize, to: usize) -> Route {
     Route {
         from,
-        to,
+        to: Some(to),
         contender: 0,
     }
+}
+
+/// The route of group-addressed frames.
+pub fn group(from: usize) -> Route {
+    Route {
+        from,
+        to: None,
+        contender: 0,
+    }
+}
+
+/// A channel with these signal-to-noise ratios in dB, by sender and receiver.
+pub fn channel(snr_db: Vec<Vec<f64>>) -> Channel {
+    let config = ChannelConfig {
+        stations: snr_db.len(),
+        snr: Snr::Db(PerPair::Matrix(snr_db)),
+        fading: Fading::None,
+        error_model: ErrorModel::Nist,
+        seed: 1,
+    };
+    Channel::new(&config).unwrap()
+}
+
+/// Executes all events, and returns the PPDUs in the order of their starts.
+pub fn ppdus<F>(medium: &mut Medium<F>) -> Vec<Ppdu> {
+    let mut ppdus = Vec::new();
+    while let Some(event) = medium.advance() {
+        if let Event::PpduStart(ppdu) = event {
+            ppdus.push(ppdu);
+        }
+        medium.deliver().for_each(drop);
+    }
+    ppdus
 }
 
 /// Routes from each of the stations 1 to n to station 0.

@@ -94,7 +94,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
         for _ in 0..count {
             let route = Route {
                 from,
-                to: 1 - from,
+                to: Some(1 - from),
                 contender: 0,
             };
             let msdu = Packet {

@@ -97,7 +97,7 @@ impl Mac {
         frame.renew();
         let route = Route {
             from: station,
-            to: if station == AP { frame.to } else { AP },
+            to: Some(if station == AP { frame.to } else { AP }),
             contender: 0,
         };
         let msdu = Packet {
@@ -126,10 +126,13 @@ impl Mac {
     pub(super) fn receive(&mut self) {
         let now = self.medium.now();
         let mut arrived = self.medium.deliver().peekable();
-        let Some((Delivery { route, .. }, _)) = arrived.peek() else {
+        let Some((Delivery { route, receivers, .. }, _)) = arrived.peek() else {
             return;
         };
-        let receiver = route.to;
+        // The emulator sends no group-addressed frames over the air.
+        let &[receiver] = *receivers else {
+            return;
+        };
         let Some([_, end]) = ends(&mut self.associations, route.from, receiver) else {
             return;
         };
