@@ -98,8 +98,8 @@ impl Access {
         Access::edca(Category::Be)
     }
 
-    /// The access of an access point's beacons: PIFS and no backoff (AIFSN 1, contention window 0). A station
-    /// has it in addition to its access categories, as the last element of [`StationConfig::access`], which
+    /// The access of an access point's beacons: PIFS, no backoff, one frame at a time (AIFSN 1, contention
+    /// window 0). A station has it in addition to its access categories, as the last element of [`StationConfig::access`], which
     /// gives it the highest priority. A driver that builds beacons sends them there as group-addressed
     /// frames; [`MediumConfig::beacons`] needs no contender.
     ///
@@ -111,7 +111,7 @@ impl Access {
             aifsn: 1,
             cw_min: 0,
             cw_max: 0,
-            ..Access::edca(Category::Vo)
+            ..Access::edca(Category::Be)
         }
     }
 
