@@ -117,10 +117,10 @@ impl<F> Medium<F> {
         };
         let mut receivers = std::mem::take(&mut self.group_receivers);
         let collided = receivers.is_empty() && !self.heard_by[sender].is_empty();
-        let config = &self.config.stations[sender];
+        let fragmentation = self.config.stations[sender].fragmentation(None);
         let window = &mut self.stations[sender].contenders[contender].flows[flow].window;
         let slot = window.iter().position(|slot| slot.on_air);
-        let len_b = slot.map_or(0, |slot| window[slot].next_mpdu(config).0);
+        let len_b = slot.map_or(0, |slot| window[slot].next_mpdu(&fragmentation).0);
         receivers.retain(|&station| {
             let received = self.survives_at(ppdu, station, len_b);
             if !received {
@@ -197,7 +197,7 @@ impl<F> Medium<F> {
             counters,
             ..
         } = self;
-        let station = &config.stations[ppdu.sender];
+        let fragmentation = config.stations[ppdu.sender].fragmentation(exchange.to);
         let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
         let counters = &mut counters.stations[ppdu.sender];
         let mut chances = config
@@ -212,7 +212,7 @@ impl<F> Medium<F> {
             });
         let mut any = false;
         for slot in flow.window.iter_mut().filter(|slot| slot.on_air) {
-            let (len_b, last) = slot.next_mpdu(station);
+            let (len_b, last) = slot.next_mpdu(&fragmentation);
             if let Some(chances) = &mut chances
                 && !happens(losses, chances.of_mpdu(len_b))
             {

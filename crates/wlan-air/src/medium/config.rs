@@ -1,5 +1,6 @@
 //! The configuration of a medium.
 
+use super::fragment::Fragmentation;
 use crate::access::{Access, Aggregation, Framing};
 use crate::channel::Channel;
 use crate::phy::{Bss, Mode};
@@ -114,11 +115,14 @@ impl StationConfig {
             || self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b)
     }
 
-    /// The threshold above which its MSDUs are fragmented, if any. MSDUs under an HT-immediate block ack
-    /// agreement are not fragmented (10.4).
-    pub(super) fn threshold_b(&self) -> Option<usize> {
-        self.fragmentation_threshold_b
-            .filter(|_| self.aggregation.max_mpdus == 1)
+    /// The fragmentation of its MSDUs to one receiver, or to a group if `to` is none. Group-addressed MSDUs,
+    /// and MSDUs under an HT-immediate block ack agreement, are not fragmented (10.4).
+    pub(super) fn fragmentation(&self, to: Option<usize>) -> Fragmentation<'_> {
+        let is_fragmented = to.is_some() && self.aggregation.max_mpdus == 1;
+        Fragmentation {
+            framing: &self.framing,
+            threshold_b: self.fragmentation_threshold_b.filter(|_| is_fragmented),
+        }
     }
 }
 

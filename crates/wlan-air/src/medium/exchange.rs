@@ -1,5 +1,6 @@
 //! Frame exchange sequences (10.23.2.1, annex G): the transmissions of a station that has won the medium.
 
+use super::flow::MpduSource;
 use super::request::Plan;
 use super::station::{BEACON, Exchange, Payload};
 use super::{Action, Completion, Event, Kind, Medium, Outcome, Ppdu, Protection, Spans};
@@ -165,9 +166,10 @@ impl<F> Medium<F> {
         let mode = &plan.choice.mode;
         let flow = &mut self.stations[txop.station].contenders[txop.contender].flows[plan.flow];
         let mut psdu = Psdu::new(&config.aggregation, mode, Nanos::MAX);
-        psdu.join(flow.next_mpdu_len_b(self.now, config, &mut self.dropped)?);
+        let fragmentation = config.fragmentation(flow.to);
+        psdu.join(flow.next_mpdu_len_b(self.now, &fragmentation, &mut self.dropped)?);
         let bss = &self.config.bss;
-        let answer = match flow.to() {
+        let answer = match flow.to {
             Some(_) => self.spans.sifs + bss.ack_duration(mode),
             None => Nanos::ZERO,
         };
@@ -180,7 +182,7 @@ impl<F> Medium<F> {
         let &Plan { flow, choice, .. } = plan;
         let mode = choice.mode;
         let room = self.room(txop, plan);
-        let driver = self.driver_of(txop.station).map(|request| (request, mode));
+        let driver = self.driver_of(txop.station);
         let config = &self.config.stations[txop.station];
         let aggregation = Aggregation {
             max_mpdus: if plan.alone {
@@ -193,23 +195,28 @@ impl<F> Medium<F> {
         let contender = &mut self.stations[txop.station].contenders[txop.contender];
         contender.served = flow;
         let flow = &mut contender.flows[flow];
-        let max_amsdu_b = match flow.to() {
+        let max_amsdu_b = match flow.to {
             Some(_) => aggregation.max_amsdu_b(&mode, &config.framing, room),
             None => 0,
         };
         let mut psdu = Psdu::new(&aggregation, &mode, room);
-        flow.fill(
-            &mut psdu,
-            self.now,
-            config,
+        let mut source = MpduSource {
+            now: self.now,
+            fragmentation: config.fragmentation(flow.to),
             max_amsdu_b,
-            driver.as_ref(),
-            &mut self.dropped,
-        );
+            dropped: &mut self.dropped,
+        };
+        match driver {
+            None => flow.fill(&mut psdu, &mut source, |_| true),
+            Some(request) => flow.fill(&mut psdu, &mut source, |slot| {
+                let asked = request(&slot.msdu.frame, slot.sent);
+                asked.is_some_and(|asked| asked.aggregable && asked.mode == mode)
+            }),
+        }
         Exchange {
             contender: txop.contender,
             flow: plan.flow,
-            to: flow.to(),
+            to: flow.to,
             mode,
             kind: Payload::Data {
                 mpdus: psdu.mpdus(),
@@ -270,10 +277,10 @@ impl<F> Medium<F> {
             return Event::Elapsed { at };
         };
         let protection = std::mem::take(&mut exchange.protection);
-        let exchange = *exchange;
         if protection == Protection::None {
             return self.send_payload(at, index, contender);
         }
+        let exchange = *exchange;
         let Exchange { mode, to, .. } = exchange;
         let sifs = self.spans.sifs;
         let data_and_answer = mode.ppdu_duration(exchange.psdu_len_b) + self.answer_span(&exchange);

@@ -4,11 +4,10 @@
 use std::collections::{VecDeque, vec_deque};
 use std::slice;
 
-use super::fragment::{Fragment, mpdu};
-use super::{Delivery, RequestFn, Route, StationConfig};
+use super::fragment::{Fragment, Fragmentation};
+use super::{Delivery, RequestFn, Route};
 use crate::Nanos;
 use crate::access::{BLOCK_ACK_WINDOW, Psdu, amsdu_len_b};
-use crate::phy::Mode;
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -48,8 +47,16 @@ pub(super) struct Slot<F> {
     /// Whether it reached the retry limit instead of being acknowledged.
     pub given_up: bool,
     pub on_air: bool,
-    /// Whether it has several receivers, so that it is never fragmented (10.4).
-    pub is_group: bool,
+}
+
+/// The origin of the MPDUs of a PSDU.
+pub(super) struct MpduSource<'c, F> {
+    pub now: Nanos,
+    pub fragmentation: Fragmentation<'c>,
+    /// Largest A-MSDU in octets; zero forms none.
+    pub max_amsdu_b: usize,
+    /// Gets the MSDUs that the discipline of the queue drops.
+    pub dropped: &'c mut Vec<Packet<F>>,
 }
 
 /// The end of an exchange, for the MPDUs that it contained.
@@ -62,8 +69,7 @@ pub(super) struct ExchangeEnd<'c, F> {
     pub retry_limit: u8,
     /// The driver that limits the transmissions instead.
     pub driver: Option<RequestFn<F>>,
-    /// The configuration of the sender.
-    pub config: &'c StationConfig,
+    pub fragmentation: Fragmentation<'c>,
 }
 
 /// The effect of an exchange on one of its MPDUs.
@@ -107,29 +113,21 @@ impl<F> Slot<F> {
     }
 
     /// The next fragment; none if the MPDU is sent as a whole, as A-MSDUs are (10.11).
-    pub fn fragment(&self, config: &StationConfig) -> Option<Fragment> {
-        Fragment::of(
-            &config.framing,
-            self.body_b,
-            self.fragments_done,
-            self.threshold_b(config),
-        )
+    pub fn fragment(&self, fragmentation: &Fragmentation<'_>) -> Option<Fragment> {
+        self.cut(fragmentation).part(self.body_b, self.fragments_done)
     }
 
     /// The next MPDU: its octets, and whether it is the last of the MSDU.
-    pub fn next_mpdu(&self, config: &StationConfig) -> (usize, bool) {
-        mpdu(
-            &config.framing,
-            self.body_b,
-            self.fragments_done,
-            self.threshold_b(config),
-        )
+    pub fn next_mpdu(&self, fragmentation: &Fragmentation<'_>) -> (usize, bool) {
+        self.cut(fragmentation).mpdu(self.body_b, self.fragments_done)
     }
 
-    fn threshold_b(&self, config: &StationConfig) -> Option<usize> {
-        config
-            .threshold_b()
-            .filter(|_| self.joined.is_empty() && !self.is_group)
+    /// The fragmentation of this MPDU.
+    fn cut<'c>(&self, fragmentation: &Fragmentation<'c>) -> Fragmentation<'c> {
+        Fragmentation {
+            threshold_b: fragmentation.threshold_b.filter(|_| self.joined.is_empty()),
+            ..*fragmentation
+        }
     }
 
     /// Counts a transmission of the MPDU. Returns whether it had been sent before.
@@ -154,7 +152,7 @@ impl<F> Slot<F> {
     /// Applies the end of an exchange that contained this MPDU.
     fn settle(&mut self, end: &ExchangeEnd<'_, F>) -> Fate {
         if end.answered && self.fragment_received {
-            let (_, last) = self.next_mpdu(end.config);
+            let (_, last) = self.next_mpdu(&end.fragmentation);
             if last {
                 self.acked = true;
                 return Fate::Acknowledged;
@@ -179,13 +177,10 @@ impl<F> Slot<F> {
     }
 }
 
-/// The receiver of group-addressed frames. Every frame looks up the flow of its receiver, so this is no `Option`.
-const GROUP: usize = usize::MAX;
-
 #[derive(Debug)]
 pub(super) struct Flow<F> {
-    /// The receiving station, or [`GROUP`].
-    to: usize,
+    /// The receiving station; none for group-addressed frames.
+    pub to: Option<usize>,
     pub queue: Queue<F>,
     /// Oldest first.
     pub window: VecDeque<Slot<F>>,
@@ -199,28 +194,12 @@ impl<F> Flow<F> {
     /// An empty flow.
     pub fn new(to: Option<usize>, queue: Queue<F>, rate: Option<Rate>) -> Flow<F> {
         Flow {
-            to: to.unwrap_or(GROUP),
+            to,
             queue,
             window: VecDeque::new(),
             rate,
             spare: Vec::new(),
         }
-    }
-
-    /// The index of the flow to a station, or of group-addressed frames.
-    pub fn position(flows: &[Flow<F>], to: Option<usize>) -> Option<usize> {
-        let to = to.unwrap_or(GROUP);
-        flows.iter().position(|flow| flow.to == to)
-    }
-
-    /// The receiving station; none for group-addressed frames.
-    pub fn to(&self) -> Option<usize> {
-        (!self.is_group()).then_some(self.to)
-    }
-
-    /// Whether its frames are group-addressed.
-    pub fn is_group(&self) -> bool {
-        self.to == GROUP
     }
 
     /// The MSDUs that its receivers can deliver. `group_receivers` received the last group-addressed frame.
@@ -232,11 +211,11 @@ impl<F> Flow<F> {
     ) -> Ready<'m, F> {
         let route = Route {
             from,
-            to: self.to(),
+            to: self.to,
             contender,
         };
-        let receivers = match route.to {
-            Some(_) => slice::from_ref(&self.to),
+        let receivers = match &self.to {
+            Some(to) => slice::from_ref(to),
             None => group_receivers,
         };
         Ready {
@@ -271,32 +250,27 @@ impl<F> Flow<F> {
     pub fn next_mpdu_len_b(
         &mut self,
         now: Nanos,
-        config: &StationConfig,
+        fragmentation: &Fragmentation<'_>,
         dropped: &mut Vec<Packet<F>>,
     ) -> Option<usize> {
         if let Some(slot) = self.window.iter().find(|slot| !slot.acked) {
-            return Some(slot.next_mpdu(config).0);
+            return Some(slot.next_mpdu(fragmentation).0);
         }
-        let threshold_b = config.threshold_b().filter(|_| !self.is_group());
         let head = self.queue.head(now, dropped)?;
-        Some(mpdu(&config.framing, head.len_b, 0, threshold_b).0)
+        Some(fragmentation.mpdu(head.len_b, 0).0)
     }
 
-    /// Fills a PSDU with MPDUs of the window and then of the queue, and marks them as on the air. A-MSDUs have
-    /// at most `max_amsdu_b` octets. With a driver, an MPDU joins others only if its driver requests the same
-    /// mode for it.
+    /// Fills a PSDU with MPDUs of the window and then of the queue, and marks them as on the air. The PSDU ends
+    /// before the first MPDU that may not join other MPDUs.
     pub fn fill(
         &mut self,
         psdu: &mut Psdu,
-        now: Nanos,
-        config: &StationConfig,
-        max_amsdu_b: usize,
-        driver: Option<&(RequestFn<F>, Mode)>,
-        dropped: &mut Vec<Packet<F>>,
+        source: &mut MpduSource<'_, F>,
+        may_join: impl Fn(&Slot<F>) -> bool,
     ) {
         let mut next = 0;
         while !psdu.is_full() {
-            if next == self.window.len() && !self.pull(now, max_amsdu_b, dropped) {
+            if next == self.window.len() && !self.pull(source) {
                 break;
             }
             let slot = &mut self.window[next];
@@ -304,23 +278,22 @@ impl<F> Flow<F> {
             if slot.acked {
                 continue;
             }
-            if let Some((request, mode)) = driver
-                && psdu.mpdus() > 0
-                && !request(&slot.msdu.frame, slot.sent)
-                    .is_some_and(|asked| asked.aggregable && asked.mode == *mode)
-            {
-                break;
-            }
-            if !psdu.join(slot.next_mpdu(config).0) {
+            if psdu.mpdus() > 0 && !may_join(slot) || !psdu.join(slot.next_mpdu(&source.fragmentation).0) {
                 break;
             }
             slot.on_air = true;
         }
     }
 
-    /// Moves MSDUs from the queue to a new slot of the window: one MSDU, or as many as fit an A-MSDU of
-    /// `max_amsdu_b` octets. Returns false if the queue is empty or the window is full.
-    fn pull(&mut self, now: Nanos, max_amsdu_b: usize, dropped: &mut Vec<Packet<F>>) -> bool {
+    /// Moves MSDUs from the queue to a new slot of the window: one MSDU, or as many as fit an A-MSDU. Returns
+    /// false if the queue is empty or the window is full.
+    fn pull(&mut self, source: &mut MpduSource<'_, F>) -> bool {
+        let MpduSource {
+            now,
+            max_amsdu_b,
+            ref mut dropped,
+            ..
+        } = *source;
         if self.window.len() == BLOCK_ACK_WINDOW || self.queue.head(now, dropped).is_none() {
             return false;
         }
@@ -339,7 +312,6 @@ impl<F> Flow<F> {
             acked: false,
             given_up: false,
             on_air: false,
-            is_group: self.is_group(),
         };
         if max_amsdu_b > 0 {
             let mut len_b = amsdu_len_b(0, slot.body_b);
@@ -444,7 +416,7 @@ impl<'m, F> Iterator for Ready<'m, F> {
                 let slot = self.slots.find(|slot| slot.receipt == Receipt::Ready)?;
                 slot.receipt = Receipt::Taken;
                 // The exchange of a group-addressed frame has ended, which counted its only transmission.
-                self.retries = if slot.is_group { 0 } else { slot.sent };
+                self.retries = if self.route.to.is_some() { slot.sent } else { 0 };
                 self.joined = slot.joined.iter_mut();
                 &mut slot.msdu
             }

@@ -42,16 +42,26 @@ impl Fragment {
     }
 }
 
-/// The next MPDU of a frame body: its length in octets, and whether it is the last MPDU.
-pub(super) fn mpdu(
-    framing: &Framing,
-    body_b: usize,
-    fragments_done: usize,
-    threshold_b: Option<usize>,
-) -> (usize, bool) {
-    match Fragment::of(framing, body_b, fragments_done, threshold_b) {
-        Some(fragment) => (framing.fragment_len_b(fragment.len_b), fragment.last),
-        None => (framing.mpdu_len_b(body_b), true),
+/// The rule by which the MSDUs of a flow become MPDUs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fragmentation<'c> {
+    pub framing: &'c Framing,
+    /// None if MSDUs are never fragmented.
+    pub threshold_b: Option<usize>,
+}
+
+impl Fragmentation<'_> {
+    /// Part `number` of an MSDU of `msdu_b` octets; none if the MSDU is sent as a whole.
+    pub fn part(&self, msdu_b: usize, number: usize) -> Option<Fragment> {
+        Fragment::of(self.framing, msdu_b, number, self.threshold_b)
+    }
+
+    /// The next MPDU of a frame body: its length in octets, and whether it is the last MPDU.
+    pub fn mpdu(&self, body_b: usize, fragments_done: usize) -> (usize, bool) {
+        match self.part(body_b, fragments_done) {
+            Some(fragment) => (self.framing.fragment_len_b(fragment.len_b), fragment.last),
+            None => (self.framing.mpdu_len_b(body_b), true),
+        }
     }
 }
 

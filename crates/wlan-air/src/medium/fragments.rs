@@ -22,12 +22,12 @@ impl<F> Medium<F> {
 
     /// The slot on the air and its fragment.
     fn fragment_of(&self, sender: usize, exchange: &Exchange) -> Option<(usize, Fragment)> {
-        let config = &self.config.stations[sender];
-        config.fragmentation_threshold_b?;
+        let fragmentation = self.config.stations[sender].fragmentation(exchange.to);
+        fragmentation.threshold_b?;
         let contender = self.stations[sender].contenders.get(exchange.contender)?;
         let flow = contender.flows.get(exchange.flow)?;
         let index = flow.window.iter().position(|slot| slot.on_air)?;
-        Some((index, flow.window[index].fragment(config)?))
+        Some((index, flow.window[index].fragment(&fragmentation)?))
     }
 
     /// The additional time that a fragment and its Ack reserve for the next fragment and its Ack; zero after
@@ -42,15 +42,13 @@ impl<F> Medium<F> {
         else {
             return Nanos::ZERO;
         };
-        let config = &self.config.stations[sender];
+        let fragmentation = self.config.stations[sender].fragmentation(exchange.to);
         let slot = &self.stations[sender].contenders[exchange.contender].flows[exchange.flow].window[index];
-        let threshold_b = config.threshold_b();
-        let Some(next) = Fragment::of(&config.framing, slot.body_b, number + 1, threshold_b) else {
+        let Some(next) = fragmentation.part(slot.body_b, number + 1) else {
             return Nanos::ZERO;
         };
-        let data = exchange
-            .mode
-            .ppdu_duration(config.framing.fragment_len_b(next.len_b));
+        let len_b = fragmentation.framing.fragment_len_b(next.len_b);
+        let data = exchange.mode.ppdu_duration(len_b);
         self.spans.sifs + data + self.spans.sifs + self.config.bss.ack_duration(&exchange.mode)
     }
 }

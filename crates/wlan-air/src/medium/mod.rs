@@ -313,7 +313,7 @@ impl<F> Medium<F> {
     /// The index of a contender's flow to a station, which is created for its first MSDU.
     fn flow_to(&mut self, to: Option<usize>, from: usize, contender: usize) -> usize {
         let flows = &mut self.stations[from].contenders[contender].flows;
-        if let Some(index) = Flow::position(flows, to) {
+        if let Some(index) = flows.iter().position(|flow| flow.to == to) {
             return index;
         }
         let config = &self.config.stations[from];

@@ -44,7 +44,7 @@ impl<F> Medium<F> {
     pub(super) fn plan_flow(&mut self, station: usize, contender: usize, flow: usize) -> Option<Plan> {
         let request = self.driver_of(station);
         let of_flow = &mut self.stations[station].contenders[contender].flows[flow];
-        let is_group = of_flow.is_group();
+        let is_group = of_flow.to.is_none();
         if let Some(request) = request {
             let (frame, transmissions) = of_flow.next_frame(self.now, &mut self.dropped)?;
             let asked = request(frame, transmissions).expect("a driver's answer must not change");

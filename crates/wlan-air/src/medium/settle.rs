@@ -46,7 +46,7 @@ impl<F> Medium<F> {
             answered,
             retry_limit: contender.access.retry_limit,
             driver,
-            config: &self.config.stations[index],
+            fragmentation: self.config.stations[index].fragmentation(exchange.to),
         };
         let tally = flow.settle(&end, |frame, transmissions| {
             self.completions.push(Completion {
