@@ -152,6 +152,66 @@ fn a_slower_transmission_of_the_chain_arrives() {
     );
 }
 
+/// No station has the address. The frame uses its whole chain, as a frame to a station that left does.
+#[test]
+fn a_frame_to_no_station_is_never_answered() {
+    let mut config = driven(config(2));
+    config.channel = Some(channel(vec![vec![40.0; 2]; 2]));
+    let mut medium = Medium::with_driver(config, request).unwrap();
+    let rts = TxRequest {
+        protection: Protection::RtsCts,
+        ..alone(ofdm(6))
+    };
+    let frame = frame(0, &[alone(ofdm(54)), alone(ofdm(6)), rts]);
+    medium.enqueue(route(0, 2), msdu(us(1000), LEN_B, frame));
+    let kinds: Vec<_> = ppdus(&mut medium).iter().map(|ppdu| ppdu.kind).collect();
+    let data = Kind::Data { mpdus: 1 };
+    assert_eq!(kinds, [&[data; 2][..], &[Kind::Rts; 7]].concat());
+    assert_eq!(completions(&mut medium), [(0, Outcome::Retries, 2)]);
+}
+
+/// A driver whose chain never ends.
+#[test]
+fn a_frame_is_transmitted_at_most_255_times() {
+    let mut config = driven(config(2));
+    config.hearing = Hearing::Matrix(vec![vec![false; 2]; 2]);
+    let endless = |frame: &Frame, _| frame.chain.first().copied();
+    let mut medium = Medium::with_driver(config, endless).unwrap();
+    enqueue(&mut medium, &[&[alone(ofdm(54))]]);
+    assert_eq!(data(&mut medium).len(), 255);
+    assert_eq!(completions(&mut medium), [(0, Outcome::Retries, 255)]);
+}
+
+/// The contention window doubles with each failure, and is reset when the chain ends, not at
+/// [`Access::retry_limit`].
+#[test]
+fn the_contention_window_follows_the_chain() {
+    let gaps = |tries: usize| {
+        let mut longest = vec![0; tries];
+        for seed in 0..300 {
+            let mut config = driven(config(2));
+            config.seed = seed;
+            config.hearing = Hearing::Matrix(vec![vec![false; 2]; 2]);
+            config.stations[0].access[0].cw_max = 127;
+            config.stations[0].access[0].retry_limit = 2;
+            let mut medium = Medium::with_driver(config, request).unwrap();
+            let chain = vec![alone(ofdm(54)); tries];
+            enqueue(&mut medium, &[&chain, &chain[..1]]);
+            let starts: Vec<_> = ppdus(&mut medium).iter().map(|ppdu| ppdu.start).collect();
+            let shortest = us(248 + 16 + 9 + 20 + 34); // the PPDU, AckTimeout and DIFS
+            for (gap, pair) in longest.iter_mut().zip(starts.windows(2)) {
+                *gap = (*gap).max((pair[1] - pair[0] - shortest).0 / 9000);
+            }
+        }
+        longest
+    };
+    // 300 draws from a window almost surely include one in its upper half.
+    let windows = gaps(6)
+        .into_iter()
+        .map(|slots| (slots + 1).next_power_of_two() - 1);
+    assert_eq!(windows.collect::<Vec<_>>(), [31, 63, 127, 127, 127, 15]);
+}
+
 #[test]
 fn a_frame_without_a_transmission_is_dropped_when_it_is_queued() {
     let mut medium = ht_medium();

@@ -71,7 +71,7 @@ pub struct Route {
     /// The sending station.
     pub from: usize,
     /// The receiving station; none for a group-addressed frame, which every station that hears the sender
-    /// receives.
+    /// receives. A frame to a number without a station is valid: it is sent, and no station answers.
     pub to: Option<usize>,
     /// The sender's contender, an index into [`crate::StationConfig::access`].
     pub contender: usize,
