@@ -18,8 +18,9 @@ from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Ip, Security
-from airtoll.study.link import KeyManagement, LinkSettings
+from airtoll.study.factors import Ip
+from airtoll.study.link import LinkSettings
+from airtoll.study.security import Cipher, KeyManagement
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -112,7 +113,7 @@ def test_every_run_has_a_key_of_its_own(lab: Air, cell: Callable[..., Cell]) -> 
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("security", get_args(Security))
+@pytest.mark.parametrize("security", ["open", *get_args(Cipher)])
 def test_frames_of_every_suite_arrive_and_tshark_decrypts_known_suites(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:

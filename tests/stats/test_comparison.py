@@ -20,7 +20,7 @@ from airtoll.stats import (
     span,
 )
 from airtoll.study.cell import Cell, Run
-from airtoll.study.factors import Security
+from airtoll.study.security import Security
 
 OPEN = Cell(
     lab="air",

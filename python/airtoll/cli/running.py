@@ -59,7 +59,7 @@ def perform(
     else:
         study = load_study(find_study(study_name))
         study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock)
-    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock)
+    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock, plan.profiles)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     console = plain_console(stderr=as_json)

@@ -11,7 +11,7 @@ equivalence hold for each pair separately and are not corrected.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence
 from airtoll.stats.holm import holm
@@ -27,11 +27,12 @@ from airtoll.stats.paired import (
 from airtoll.stats.stability import Instability, instabilities
 from airtoll.stats.summary import Interval, Summary, describe_all
 from airtoll.study.cell import Cell, Run
-from airtoll.study.factors import Security, level_order
+from airtoll.study.factors import level_order
+from airtoll.study.security import READY_MADE, Security
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
 
-SECURITY_ORDER: tuple[Security, ...] = get_args(Security)
+SECURITY_ORDER: tuple[Security, ...] = tuple(READY_MADE)
 
 
 @dataclass(frozen=True)
