@@ -67,6 +67,15 @@ def compared(of: Sequence[Outcome], values: dict[str, float]) -> Comparison:
     return compare(table((run, "throughput", value) for run, value in values.items()), of)
 
 
+def test_profiles_of_a_study_follow_the_ready_made_levels() -> None:
+    of = outcomes(("b", "gcmp", "a"), replicates=2)
+    values = table((run, "throughput", value) for run, value in throughputs(of).items())
+    found = compare(values, of, profiles=["b", "a"])
+    assert (found.baseline, found.levels) == ("gcmp", ("gcmp", "b", "a"))
+    assert [row.cell.security for row in found.pairs] == ["b", "a"]
+    assert [one.cell.security for one in coverage(of, ["b", "a"])] == ["b", "a"]
+
+
 def replaced(of: Sequence[Outcome], index: int, **fields: object) -> list[Outcome]:
     old = of[index]
     new = Outcome(**({"run": old.run, "finished": True} | fields))  # type: ignore[arg-type]

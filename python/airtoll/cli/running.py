@@ -114,7 +114,8 @@ def _stored(directory: Path, lab_name: str | None, clock: Clock | None, *, quick
 def _too_little(result: Result) -> str | None:
     """A message that names the planned comparisons with too few valid pairs, or None."""
     records = {record.run.id: record for record in result.records()}
-    every = coverage([ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs])
+    outcomes = [ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs]
+    every = coverage(outcomes, result.plan.profiles)
     short = [each for each in every if each.falls_short]
     if not short:
         return None

@@ -131,7 +131,8 @@ class Air:
                 "that other streams fill; lab sim has no limit"
             )
         if _is_sealed_by_link(cell) and settings.wpa_key_mgmt not in (None, *_OF_HOSTS):
-            yield f"wpa_key_mgmt '{settings.wpa_key_mgmt}': Enhanced CCMP on the host requires {one_of(_OF_HOSTS)}"
+            given_akms = " and ".join(SecurityProfile(wpa_key_mgmt=settings.wpa_key_mgmt).akms)
+            yield f"wpa_key_mgmt '{given_akms}': Enhanced CCMP on the host requires {one_of(_OF_HOSTS)}"
         of_processor = [word for word in ("processor_frame", "processor_byte") if word in given]
         if of_processor and cell.crypto_at == "host" and cell.security != "open":
             yield f"link.{of_processor[0]}: requires crypto_at card in lab air; with host, the real CPU sets the time"
@@ -236,22 +237,20 @@ def _scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:
 
 def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
     """Reasons why the emulator cannot build the frames of a security profile that hostapd supports."""
-    for akm in profile.akms:
-        if akm in EAP:
-            yield f"security '{level}': lab air has no 802.1X; lab linux has"
-        if akm == "sae-ext-key":
-            yield f"security '{level}': lab air supports wpa_key_mgmt sae, not sae-ext-key; lab linux does"
+    if enterprise := [akm for akm in profile.akms if akm in EAP]:
+        yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {enterprise[0]})"
+    if "sae-ext-key" in profile.akms:
+        yield f"security '{level}': lab air does not support wpa_key_mgmt sae-ext-key; use sae"
     if len(profile.ciphers) > 1:
-        yield f"security '{level}': lab air supports a single pairwise cipher; lab linux supports several"
+        yield f"security '{level}': lab air supports a single pairwise cipher"
     if profile.group not in (None, profile.cipher):
         yield f"security '{level}': lab air supports a group cipher only if it is the pairwise cipher"
     if profile.wpa not in (None, 1 if profile.cipher == "tkip" else 2):
         yield f"security '{level}': lab air supports wpa 1 only for tkip, and wpa 2 for other ciphers"
     if profile.sae_pwe == 0:
-        yield f"security '{level}': lab air supports sae_pwe 1 and 2 (hash-to-element); lab linux supports 0"
-    groups = {*(profile.sae_groups or ()), profile.owe_group or GROUP}
-    if groups != {GROUP}:
-        yield f"security '{level}': lab air supports only group {GROUP}; lab linux supports others"
+        yield f"security '{level}': lab air supports sae_pwe 1 and 2 (hash-to-element), not 0"
+    if {*(profile.sae_groups or ()), profile.owe_group or GROUP} != {GROUP}:
+        yield f"security '{level}': lab air supports only group {GROUP} of SAE and OWE"
 
 
 def _is_sealed_by_link(cell: Cell) -> bool:

@@ -23,7 +23,7 @@ from airtoll.study.factors import (
 )
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
-from airtoll.study.security import READY_MADE, Security, SecurityProfile, unknown
+from airtoll.study.security import READY_MADE, Security, SecurityProfile, undeclared
 from airtoll.study.values import key_of
 
 
@@ -79,7 +79,7 @@ def resolved(
     `profiles` are those of `security.with_ready_made`. Raises UsageError if the cell's level is none of them.
     """
     if (profile := profiles.get(cell.security)) is None:
-        raise UsageError(f"security: {unknown(cell.security, profiles)}")
+        raise UsageError(f"security: {undeclared(cell.security, profiles)}")
     on_link = link.with_stack(stacks.get(cell.stack)).with_profile(profile)
     return cell.model_copy(update={"security": profile.cipher}), on_link
 
@@ -145,5 +145,5 @@ class Plan(BaseModel):
     def _declares_its_levels(self) -> Self:
         for level in dict.fromkeys(run.cell.security for run in self.runs):
             if level not in READY_MADE and level not in self.profiles:
-                raise ValueError(unknown(level, self.profiles))
+                raise ValueError(undeclared(level, self.profiles))
         return self

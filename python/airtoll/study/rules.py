@@ -12,7 +12,7 @@ from airtoll.study.probes import PROBES
 from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
-from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, unknown
+from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, undeclared
 
 RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
 
@@ -59,8 +59,8 @@ def _medium(study: StudyFile) -> list[Problem]:
     for name, beside in _SUITS.items():
         for index, level in enumerate(getattr(study.factors, name)):
             others = getattr(study.factors, beside)
-            words = _words_of(study, name, level)
-            refusals = {other: _refusal({**words, beside: other}, fallback) for other in others}
+            spoken = _spoken(study, name, level)
+            refusals = {other: _refusal({name: spoken, beside: other}, fallback) for other in others}
             for other, refusal in refusals.items():
                 if refusal is None:
                     continue
@@ -69,17 +69,15 @@ def _medium(study: StudyFile) -> list[Problem]:
                     text = f"with {beside} {other}: {text}"
                 suiting = [each for each in others if refusals[each] is None]
                 found.append(
-                    (("factors", name, index), "; ".join([text, *_ways_out(name, level, other, suiting)]))
+                    (("factors", name, index), "; ".join([text, *_ways_out(name, spoken, other, suiting)]))
                 )
     return found
 
 
-def _words_of(study: StudyFile, name: str, level: Any) -> dict[str, Any]:
-    """The level of a factor in the words of a scenario."""
-    if name != "security" or level in READY_MADE:
-        return {name: level}
-    profile = study.security[level]
-    return {"security": profile.cipher, **profile.of_link()}
+def _spoken(study: StudyFile, name: str, level: Any) -> Any:
+    """The level in the words of a scenario: the cipher of a profile of the study. `_profiles` checks its other keys."""
+    own = name == "security" and level not in READY_MADE
+    return study.security[level].cipher if own else level
 
 
 def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iterator[str]:
@@ -179,7 +177,7 @@ _NAME_MAX = 40  # characters: the level is part of a run's name
 def _profiles(study: StudyFile) -> list[Problem]:
     """Levels of security without a profile, and profiles that no network can have."""
     found: list[Problem] = [
-        (("factors", "security", index), unknown(name, study.security))
+        (("factors", "security", index), undeclared(name, study.security))
         for index, name in enumerate(study.factors.security)
         if name not in READY_MADE and name not in study.security
     ]

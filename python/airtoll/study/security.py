@@ -115,7 +115,7 @@ class SecurityProfile(BaseModel):
 
     FORMER: ClassVar[Former] = {}  # keys of earlier versions
 
-    title: Title | None = Field(default=None, description="The name of the profile in reports.")
+    title: Title | None = Field(default=None, description="Text that explains the profile in reports.")
     wpa_key_mgmt: KeyManagements | None = Field(
         default=None,
         description=f"Key management: {one_of(get_args(KeyManagement))}; a list for transition mode.",
@@ -174,6 +174,11 @@ class SecurityProfile(BaseModel):
     def cipher(self) -> str:
         """The level of the strongest pairwise cipher, which stations choose: `open` or a name of `Cipher`."""
         return max(self.ciphers, key=_STRENGTH, default="open")
+
+    def words(self) -> str:
+        """The keys that have a value, in one line: "wpa_key_mgmt sae, pairwise ccmp"."""
+        keys = self.model_dump(exclude_none=True, exclude={"title"})
+        return ", ".join(f"{name} {_word(value)}" for name, value in keys.items())
 
     def of_link(self) -> dict[str, Any]:
         """The keys that replace those of [link]."""
@@ -236,6 +241,12 @@ def _listed(words: Any) -> tuple[Any, ...]:
     return () if words is None else (words,) if isinstance(words, str) else tuple(words)
 
 
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " and ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)
+
+
 def _protocols(ciphers: Sequence[Cipher]) -> int:
     """The value of hostapd's `wpa`: TKIP is WPA, every other cipher is RSN."""
     return (1 if "tkip" in ciphers else 0) + (2 if set(ciphers) - {"tkip"} else 0)
@@ -274,18 +285,23 @@ READY_MADE: Final[Mapping[str, SecurityProfile]] = {
 profiles, is the baseline of its comparisons."""
 
 
-def unknown(name: object, own: Iterable[str] = ()) -> str:
-    """The error for a name that is not a profile's. `own` are the names of the study's tables."""
+def undeclared(name: object, own: Iterable[str] = ()) -> str:
+    """The error for a level of a study without a profile. `own` are the names of the study's tables."""
+    return not_ready_made(name, own, ", or declare it in a table [security.NAME]")
+
+
+def not_ready_made(name: object, own: Iterable[str] = (), or_else: str = "") -> str:
+    """The error for a name that is no profile's, where there are only the ready-made profiles and `own`."""
     known = tuple(dict.fromkeys((*READY_MADE, *own)))
     hint = did_you_mean(name.lower(), known) if isinstance(name, str) else ""
-    return f"{show(name)} is not allowed; use {one_of(known)}, or declare it in a table [security.NAME]{hint}"
+    return f"{show(name)} is not allowed; use {one_of(known)}{or_else}{hint}"
 
 
 def _name(value: Any) -> str:
     if (fate := fate_of(value, FORGEABLE)) is not None:
         raise ValueError(fate)
     if not isinstance(value, str) or not is_name(value):
-        raise ValueError(unknown(value))
+        raise ValueError(undeclared(value))
     return value
 
 
@@ -358,6 +374,12 @@ _ONLY_WITH: Final[Mapping[str, frozenset[KeyManagement]]] = {
     "eap": EAP,
 }
 """Keys that apply only to some key managements."""
+
+
+def in_order(levels: Iterable[str], own: Iterable[str] = ()) -> tuple[str, ...]:
+    """Distinct levels, the baseline first: in the order of `READY_MADE`, followed by `own`, the study's profiles."""
+    wanted = set(levels)
+    return tuple(name for name in dict.fromkeys((*READY_MADE, *own)) if name in wanted)
 
 
 def with_ready_made(own: Mapping[str, SecurityProfile] | None) -> dict[str, SecurityProfile]:
