@@ -160,6 +160,7 @@ def test_any_value_anywhere_is_imported_or_refused(tmp_path: Path, name: str, at
         ("file,phi\n", "line 1: 'phi' is not a factor"),
         ("file,phy,phy\n", "line 1: duplicate column"),
         ("file,phy\na,hq\n", "line 2: phy: 'hq' is not allowed"),
+        ("file,security\na,wpa2\n", "line 2: security: 'wpa2' is not allowed"),
         ("file,phy\n,ht\n", "line 2: names no file"),
         ("file,phy\na,ht,20\n", "line 2: has 1 more fields than line 1"),
         ("file,block\na,x\n", "line 2: block: 'x' is not a whole number"),

@@ -84,7 +84,7 @@ def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
         ("throughput >= 8 Mbits", 15, "has the wrong unit; give a string in Mbit/s"),
         ("throughput >= many Mbit/s", 15, "is not a value of throughput"),
         ("change(rtt) <= 2 m", 16, "has the wrong unit"),
-        ("throughput of cmp >= 8 Mbit/s", 15, "security: 'cmp' is not allowed"),
+        ("throughput of CMP >= 8 Mbit/s", 15, "security: 'CMP' is not allowed"),
         ("rtt <= 2 ms where securty=ccmp", 19, "did you mean 'security'?"),
         ("rtt <= 2 ms where security<=ccmp", 27, "unexpected '<='; expected ="),
         ("rtt <= 2 ms where security=", 28, "unexpected end of the rule; expected a level after '='"),

@@ -15,10 +15,11 @@ import pytest
 
 from airtoll import _rust
 from airtoll.ciphers import Protection
-from airtoll.errors import AirtollError
+from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.air import Air
+from airtoll.labs.sim import Sim
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Security
+from airtoll.study.security import READY_MADE, Cipher, SecurityProfile
 
 OPEN_AND_HANG = """
 import json, os, sys, time
@@ -178,10 +179,55 @@ def test_an_unwritable_capture_is_one_line(lab: Air, cell: Callable[..., Cell]) 
 
 
 def test_a_level_that_the_lab_lacks_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
-    for security in get_args(Security):
+    for security in ("open", *get_args(Cipher)):
         assert lab.check(cell(security=security)) is None
-    unknown = cell().model_copy(update={"security": "rot13"})
-    assert str(lab.check(unknown)).startswith("security: 'rot13' is not one of open, wep40, ")
+    with pytest.raises(UsageError, match=r"^security: 'rot13' is not allowed; use open, wep40, "):
+        lab.check(cell(security="rot13"))
+
+
+@pytest.mark.parametrize(
+    ("profile", "says"),
+    [
+        ({"wpa_key_mgmt": "wpa-eap"}, "lab air does not support 802.1X (wpa_key_mgmt wpa-eap)"),
+        (
+            {"wpa_key_mgmt": ("sae", "sae-ext-key")},
+            "lab air does not support wpa_key_mgmt sae-ext-key; use sae",
+        ),
+        ({"pairwise": ("tkip", "ccmp")}, "lab air supports a single pairwise cipher"),
+        (
+            {"pairwise": "gcmp256", "group": "ccmp"},
+            "lab air supports a group cipher only if it is the pairwise cipher",
+        ),
+        ({"pairwise": "ccmp", "wpa": 1}, "lab air supports wpa 1 only for tkip, and wpa 2 for other ciphers"),
+        (
+            {"wpa_key_mgmt": "sae", "sae_pwe": 0},
+            "lab air supports sae_pwe 1 and 2 (hash-to-element), not 0",
+        ),
+        ({"wpa_key_mgmt": "sae", "sae_groups": (20,)}, "lab air supports only group 19 of SAE and OWE"),
+        ({"wpa_key_mgmt": "owe", "owe_group": 21}, "lab air supports only group 19 of SAE and OWE"),
+    ],
+)
+def test_a_profile_that_the_lab_lacks_is_one_line(
+    cell: Callable[..., Cell], profile: dict[str, Any], says: str
+) -> None:
+    profiles = {"mine": SecurityProfile.model_validate(profile)}
+    of = cell(security="mine")
+    assert Air(profiles=profiles).check(of) == f"security 'mine': {says}"
+    assert Sim(profiles=profiles).check(of) is None
+
+
+def test_enhanced_frames_of_hosts_have_no_transition_mode(cell: Callable[..., Cell]) -> None:
+    mine = SecurityProfile(wpa_key_mgmt=("wpa-psk", "sae"), pairwise="enhanced4")
+    reason = Air(profiles={"mine": mine}).check(cell(security="mine"))
+    assert reason == (
+        "wpa_key_mgmt 'wpa-psk and sae': Enhanced CCMP on the host requires sae or wpa-psk-sha256"
+    )
+
+
+def test_the_ready_made_profiles_of_each_lab(cell: Callable[..., Cell]) -> None:
+    refused = [name for name in READY_MADE if Air().check(cell(security=name)) is not None]
+    assert refused == ["wpa2-eap", "wpa3-eap", "wpa3-192"]
+    assert [name for name in READY_MADE if Sim().check(cell(security=name)) is not None] == []
 
 
 @pytest.mark.parametrize("security", ["wep40", "wep104", "tkip"])

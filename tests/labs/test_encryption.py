@@ -18,8 +18,9 @@ from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Ip, Security
-from airtoll.study.link import KeyManagement, LinkSettings
+from airtoll.study.factors import Ip
+from airtoll.study.link import LinkSettings
+from airtoll.study.security import Cipher, KeyManagement, SecurityProfile
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -112,7 +113,7 @@ def test_every_run_has_a_key_of_its_own(lab: Air, cell: Callable[..., Cell]) -> 
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("security", get_args(Security))
+@pytest.mark.parametrize("security", ["open", *get_args(Cipher)])
 def test_frames_of_every_suite_arrive_and_tshark_decrypts_known_suites(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
@@ -146,7 +147,7 @@ def test_a_capture_is_decrypted_with_only_the_passphrase(
     lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100))
     of = cell(security=security)
     if security == "tkip" and wpa_key_mgmt != "wpa-psk":
-        assert lab.check(of) == "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk"
+        assert lab.check(of) == "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk and wpa-eap"
         return
     capture = tmp_path / "air.pcap"
     with lab.open(of, seed=3, pcap=capture) as link:
@@ -184,6 +185,27 @@ def test_frames_of_an_sae_session_are_not_decrypted_with_the_passphrase(
     with Air(LinkSettings(wpa_key_mgmt="sae")).open(cell(security="ccmp"), seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         facts = link.facts
+    payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
+    assert tshark(capture, *payloads, passphrase=facts["wpa_passphrase"]) == []
+    opened = tshark(capture, *payloads, key=facts["temporal_keys"]["sta"])
+    assert [bytes.fromhex(frame[0]) for frame in opened] == DATAGRAMS
+
+
+@pytest.mark.parametrize(("security", "akm"), [("owe", "18"), ("wpa3-transition", "8"), ("mine", "8")])
+def test_stations_join_by_the_strongest_key_management_of_a_profile(
+    cell: Callable[..., Cell], tmp_path: Path, security: str, akm: str
+) -> None:
+    capture = tmp_path / "air.pcap"
+    mine = SecurityProfile(wpa_key_mgmt="sae", pairwise="gcmp256")
+    with Air(profiles={"mine": mine}).open(cell(security=security), seed=3, pcap=capture) as link:
+        assert send_datagrams(link, "ipv4") == DATAGRAMS
+        facts = link.facts
+    assert facts["cipher"] == link.known.cipher == ("gcmp256" if security == "mine" else "ccmp")
+    assert facts["wpa_key_mgmt"] == ("owe" if security == "owe" else "sae")
+    assert tshark(capture, "-Y", "wlan.fc.type_subtype == 0x0000", "-e", "wlan.rsn.akms.type") == [[akm]]
+    offered = tshark(capture, "-Y", "wlan.fc.type_subtype == 0x0005", "-e", "wlan.rsn.akms.type")
+    assert offered == [["2,8" if security == "wpa3-transition" else akm]]
+    assert tshark(capture, "-Y", "_ws.malformed", "-e", "frame.number") == []
     payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
     assert tshark(capture, *payloads, passphrase=facts["wpa_passphrase"]) == []
     opened = tshark(capture, *payloads, key=facts["temporal_keys"]["sta"])

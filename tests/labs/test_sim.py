@@ -1,5 +1,6 @@
 """Lab sim performs a study in virtual time: planned and stored like any lab, with the same result everywhere."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,14 @@ from typing import Any
 import pytest
 
 from airtoll.errors import AirtollError, UsageError
+from airtoll.judge import Figures, gate, parse_rule
 from airtoll.labs import check_cells, open_lab
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Sim, simulate
 from airtoll.probes import probes_of
+from airtoll.report import write_report
+from airtoll.report.material.data import ReportData
 from airtoll.stats import per_run
 from airtoll.store import Result, check_ready, record
 from airtoll.study import LinkSettings, Plan, expand, find_study, load_study, read_scenario
@@ -167,6 +171,56 @@ def test_a_refusal_of_the_medium_is_a_usage_error() -> None:
 
     with pytest.raises(UsageError, match=r"^stations: at least one \(9\.4\.1\.8\)$"):
         simulate(read_scenario({}), engine)
+
+
+PROFILES = """
+title = "Profiles"
+lab = "sim"
+[factors]
+security = ["strong", "open", "usual"]
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = ["1408 B"]
+phy = ["ofdm"]
+rate = ["54 Mbit/s"]
+[method]
+repeats = 3
+duration = "0.2 s"
+[security.usual]
+title = "what everyone has"
+pairwise = "ccmp"
+[security.strong]
+wpa_key_mgmt = "sae"
+pairwise = "gcmp256"
+"""
+
+
+def test_profiles_of_a_study_are_compared_by_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "profiles.toml"
+    path.write_text(PROFILES)
+    study = load_study(path)
+    plan = expand(study)
+    lab = open_lab("sim", plan.link, plan.stacks, plan.clock, plan.profiles)
+    with Result.create(tmp_path / "r", study.text, plan, "sim", quick=False) as result:
+        record(result, lab, probes_of(lab="sim"), lambda _event: None)
+    result = Result.open(tmp_path / "r")
+    assert result.verify() == []
+    assert result.pending() == ()
+    data = ReportData.of(result)
+    assert (data.comparison.baseline, data.comparison.levels) == ("open", ("open", "usual", "strong"))
+    means = {c.cell.security: c.summary.mean for c in data.comparison.cells if c.metric == "throughput"}
+    assert means["open"] > means["usual"] >= means["strong"]
+
+    files = write_report(result, tmp_path / "r")
+    page = files.html.read_text()
+    assert "usual (what everyone has): wpa_key_mgmt wpa-psk, pairwise ccmp" in page
+    assert "strong: wpa_key_mgmt sae, pairwise gcmp256" in page
+    rows = list(csv.DictReader((tmp_path / "r" / "cells.csv").read_text().splitlines()))
+    pairs = {(row["baseline"], row["security"]) for row in rows if row["baseline"]}
+    assert pairs == {("open", "usual"), ("open", "strong")}
+
+    rules = [parse_rule(text) for text in ("throughput of strong >= 1 Mbit/s", "cost(rtt) of usual <= 50 %")]
+    assert [outcome.state for outcome in gate(Figures.of(result), rules)] == ["pass", "pass"]
 
 
 def test_lab_sim_opens_by_name_and_has_no_requirements(cell: Callable[..., Cell]) -> None:

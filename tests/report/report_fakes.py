@@ -13,8 +13,9 @@ from airtoll.published import names
 from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, Verdict, Versions
 from airtoll.study.cell import Cell, Method, Plan, Run
-from airtoll.study.factors import Ip, Security, Transport
+from airtoll.study.factors import Ip, Transport
 from airtoll.study.link import Stack
+from airtoll.study.security import Security
 
 S = 1_000_000_000
 STUDY = 'title = "What WPA2 costs on an 802.11a link"\nlab = "air"\n'

@@ -12,11 +12,13 @@ from report_fakes import Make, make_plan
 
 from airtoll.errors import AirtollError
 from airtoll.report import write_paper
+from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import build
-from airtoll.report.pages.paper import FIGURE_WIDTH_PX, latex
+from airtoll.report.pages.paper import _STYLE, FIGURE_WIDTH_PX, latex
 from airtoll.store import Result
+from airtoll.study import READY_MADE
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,14 @@ def test_figures_have_the_printed_colours_of_their_levels(files: dict[str, Path]
     svg = files["throughput-0.svg"].read_text()
     assert "#c27a00" in svg  # open
     assert "#123f7a" in svg  # CCMP
+
+
+def test_every_level_has_a_colour_on_screen_and_in_print() -> None:
+    names = colour_names([*READY_MADE, "mine", "yours"])
+    assert names[:12] == list(READY_MADE)[:12]
+    assert colour_names(["open", "mine", "ccmp", "sae"]) == ["open", "other1", "ccmp", "other2"]
+    style = _STYLE.read_text(encoding="utf-8")
+    assert {style.count(f"--level-{name}: #") for name in names} == {3}  # light, dark, print
 
 
 def test_tables_are_there_as_csv_and_as_latex(files: dict[str, Path], quickstart: Result) -> None:

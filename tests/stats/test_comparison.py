@@ -20,7 +20,7 @@ from airtoll.stats import (
     span,
 )
 from airtoll.study.cell import Cell, Run
-from airtoll.study.factors import Security
+from airtoll.study.security import Security
 
 OPEN = Cell(
     lab="air",
@@ -65,6 +65,15 @@ def throughputs(of: Sequence[Outcome]) -> dict[str, float]:
 
 def compared(of: Sequence[Outcome], values: dict[str, float]) -> Comparison:
     return compare(table((run, "throughput", value) for run, value in values.items()), of)
+
+
+def test_profiles_of_a_study_follow_the_ready_made_levels() -> None:
+    of = outcomes(("b", "gcmp", "a"), replicates=2)
+    values = table((run, "throughput", value) for run, value in throughputs(of).items())
+    found = compare(values, of, profiles=["b", "a"])
+    assert (found.baseline, found.levels) == ("gcmp", ("gcmp", "b", "a"))
+    assert [row.cell.security for row in found.pairs] == ["b", "a"]
+    assert [one.cell.security for one in coverage(of, ["b", "a"])] == ["b", "a"]
 
 
 def replaced(of: Sequence[Outcome], index: int, **fields: object) -> list[Outcome]:

@@ -427,7 +427,8 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
         for cell in cells:
             for name in LATER_FACTORS:
                 del cell[name]
-        old.get("plan", {}).pop("link", None)
+        for name in ("link", "stacks", "profiles"):
+            old.get("plan", {}).pop(name, None)
         old.pop("machine", None)
         path.chmod(0o644)
         path.write_text(json.dumps(old))

@@ -151,6 +151,14 @@ def test_a_cipher_other_than_the_requested_one() -> None:
     assert verdict_of(OPEN, METHOD, good, {"cipher": "open"}, {}).valid
 
 
+def test_the_cipher_of_a_security_profile_is_expected_not_its_name() -> None:
+    good = {"iperf3": Measurement(samples=throughput_samples())}
+    cell = OPEN.cell.model_copy(update={"security": "mine"})
+    mine = OPEN.model_copy(update={"cell": cell})
+    assert verdict_of(mine, METHOD, good, {"cipher": "gcmp"}, {}, "gcmp").valid
+    assert not verdict_of(mine, METHOD, good, {"cipher": "ccmp"}, {}, "gcmp").valid
+
+
 def test_frames_that_failed_to_open() -> None:
     assert reasons(counters={"open_errors": 2}) == ["open errors: 2 frames failed to open"]
 

@@ -3,16 +3,15 @@
 import json
 import math
 from collections.abc import Callable
-from typing import get_args
 
 import pytest
 
 from airtoll.study import LinkSettings, Scenario, WordError, read_scenario, scenario_of
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Security
 from airtoll.study.link import Stack
 from airtoll.study.phys import PHYS
 from airtoll.study.scenario import is_without_ht
+from airtoll.study.security import READY_MADE
 
 
 def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
@@ -176,7 +175,7 @@ def test_a_stack_replaces_the_host_settings_of_the_link() -> None:
 
 def test_the_medium_says_which_security_levels_forbid_ht() -> None:
     for phy, declared in PHYS.items():
-        found = [level for level in get_args(Security) if is_without_ht(phy, level)]
+        found = [level for level in READY_MADE if is_without_ht(phy, level)]
         assert found == (["wep40", "wep104", "tkip"] if declared.is_ht else [])
 
 

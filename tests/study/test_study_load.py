@@ -382,7 +382,7 @@ def test_a_study_of_more_than_9999_runs_is_refused_before_it_is_expanded(tmp_pat
 
 def test_the_first_of_several_errors_is_shown_and_the_others_are_counted(tmp_path: Path) -> None:
     line = refusal(
-        written(tmp_path, changed(('"open"', '"opn"'), ('"1 s"', '"2 m"'), ("repeats = 3", "repeats = 0")))
+        written(tmp_path, changed(('"open"', '"opn!"'), ('"1 s"', '"2 m"'), ("repeats = 3", "repeats = 0")))
     )
     assert line.startswith("factors.security[0]: ")
     assert line.endswith("(and 2 more)")

@@ -107,7 +107,7 @@ GOOD = {
         ("factors.bandwidth", ["20 MHz"], True),
         ("factors.bandwidth", [20], True),
         ("factors.bandwidth", ["60 MHz"], False),
-        ("factors.security", ["wpa2"], False),
+        ("factors.security", ["WPA2"], False),
         ("factors.unknown", ["x"], False),
         ("method.unknown", 1, False),
         ("quick", {}, True),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use wlan_ciphers::Suite;
 use wlan_host::clock::ClockKind;
 use wlan_host::tun::Kind;
-use wlan_rsn::Key;
+use wlan_rsn::{Akm, Key};
 use wlan_scenario::Scenario;
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
@@ -43,6 +43,9 @@ pub enum ConfigError {
     /// Enhanced CCMP on the host requires an open air.
     #[error("security: with crypto_at host, a link over an open air seals the enhanced frames; use open")]
     SealedByLink,
+    /// The emulator does not implement the key management.
+    #[error("wpa_key_mgmt: the emulator does not support {0}")]
+    KeyManagement(&'static str),
     /// The passphrase is invalid.
     #[error(transparent)]
     Keys(#[from] KeysError),
@@ -72,7 +75,7 @@ impl Config {
         let passphrase = self.wpa_passphrase.as_deref().unwrap_or_default();
         Ok(Keys::of_handshake(
             suite,
-            scenario.key_management(),
+            &akms(scenario)?,
             passphrase,
             scenario.management_protection(),
             scenario.tid().is_some(),
@@ -89,6 +92,15 @@ impl Config {
             .map(|key| Key::new(&key))
             .ok_or(ConfigError::BeaconKey(GROUP_MANAGEMENT))
     }
+}
+
+/// The key managements that the access point offers.
+fn akms(scenario: &Scenario) -> Result<Vec<Akm>, ConfigError> {
+    let offered = scenario.key_management();
+    offered
+        .iter()
+        .map(|one| one.akm().ok_or(ConfigError::KeyManagement(one.word())))
+        .collect()
 }
 
 /// Decodes hexadecimal digits.

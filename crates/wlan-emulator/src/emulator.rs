@@ -143,7 +143,7 @@ impl Emulator {
         })?;
         let facts = Facts {
             cipher: words.suite().map_or("open", Suite::name),
-            wpa_key_mgmt: keys.policy().map(|policy| policy.akms[0].name()),
+            wpa_key_mgmt: keys.station_policy().map(|policy| policy.akms[0].name()),
             temporal_keys: bss.temporal_keys,
             joining_ms: bss.took.as_us_f64() / 1e3,
             scheduling,

@@ -2,14 +2,15 @@
 //! an error and [`word_of`] use this declaration.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use wlan_air::channel::ErrorModel;
 use wlan_air::phy::{Band, GuardInterval, Preamble};
 use wlan_air::tcp::{CongestionControl, IpVersion};
 use wlan_air::{Category, Protection};
 use wlan_ciphers::Suite;
-use wlan_rsn::Akm;
 
 /// A type whose values have words.
 pub(crate) trait Words: Copy + PartialEq + 'static {
@@ -30,11 +31,49 @@ pub(crate) fn unknown<'a>(value: &str, allowed: impl IntoIterator<Item = &'a str
 }
 
 fn parse<'de, T: Words, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    let given = Cow::<str>::deserialize(deserializer)?;
+    value_of(&Cow::<str>::deserialize(deserializer)?)
+}
+
+fn value_of<T: Words, E: Error>(given: &str) -> Result<T, E> {
     let found = T::WORDS.iter().find(|(word, _)| *word == given);
     found
         .map(|(_, value)| *value)
-        .ok_or_else(|| Error::custom(unknown(&given, T::WORDS.iter().map(|(word, _)| *word))))
+        .ok_or_else(|| Error::custom(unknown(given, T::WORDS.iter().map(|(word, _)| *word))))
+}
+
+/// One or more values, from a word or a list of words.
+#[derive(Clone, Debug)]
+pub(crate) struct WordList<T>(pub Vec<T>);
+
+impl<'de, T: Words> Deserialize<'de> for WordList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMore<T>(PhantomData<T>);
+
+        impl<'de, T: Words> Visitor<'de> for OneOrMore<T> {
+            type Value = WordList<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word or a list of words")
+            }
+
+            fn visit_str<E: Error>(self, given: &str) -> Result<Self::Value, E> {
+                Ok(WordList(vec![value_of(given)?]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut words: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(given) = words.next_element::<String>()? {
+                    values.push(value_of(&given)?);
+                }
+                if values.is_empty() {
+                    return Err(Error::custom("the list is empty"));
+                }
+                Ok(WordList(values))
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMore(PhantomData))
+    }
 }
 
 /// A value of another crate's type, deserialised from its word.
@@ -73,7 +112,6 @@ words! {
     impl GuardInterval { Long = "long", Short = "short" }
     impl Preamble { Long = "long", Short = "short" }
     impl Band { Ghz2_4 = "2.4 GHz", Ghz5 = "5 GHz" }
-    impl Akm { WpaPsk = "wpa-psk", WpaPskSha256 = "wpa-psk-sha256", Sae = "sae" }
     impl IpVersion { V4 = "ipv4", V6 = "ipv6" }
     impl CongestionControl { Reno = "reno", Cubic = "cubic" }
     impl Category { Be = "be", Bk = "bk", Vi = "vi", Vo = "vo" }

@@ -59,7 +59,7 @@ def perform(
     else:
         study = load_study(find_study(study_name))
         study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock)
-    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock)
+    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock, plan.profiles)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     console = plain_console(stderr=as_json)
@@ -114,7 +114,8 @@ def _stored(directory: Path, lab_name: str | None, clock: Clock | None, *, quick
 def _too_little(result: Result) -> str | None:
     """A message that names the planned comparisons with too few valid pairs, or None."""
     records = {record.run.id: record for record in result.records()}
-    every = coverage([ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs])
+    outcomes = [ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs]
+    every = coverage(outcomes, result.plan.profiles)
     short = [each for each in every if each.falls_short]
     if not short:
         return None

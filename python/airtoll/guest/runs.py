@@ -65,7 +65,8 @@ class Task:
 def perform_inside(job: Mapping[str, Any], report: Callable[[Mapping[str, Any]], None]) -> None:
     """Perform the run of a job in this guest and leave its record, samples and raw files in the job's directory."""
     task = Task.of_job(job)
-    lab = open_lab(task.run.cell.lab, task.plan.link, task.plan.stacks, "virtual")
+    plan = task.plan
+    lab = open_lab(task.run.cell.lab, plan.link, plan.stacks, "virtual", plan.profiles)
     probes = probes_of(task.method.probes, lab.name, "virtual")
 
     def on_event(event: Event) -> None:

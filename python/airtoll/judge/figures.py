@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from airtoll.errors import UsageError
 from airtoll.stats import METRICS, Comparison, Outcome, RunNumber, compare, per_run
-from airtoll.stats.comparison import SECURITY_ORDER
 from airtoll.store import PlanRecord, Result, RunRecord
 from airtoll.study import levels_of
 from airtoll.study.cell import Cell
 from airtoll.study.factors import level_order, level_text
 from airtoll.study.levels import CELL_FACTORS
+from airtoll.study.security import in_order
 
 CellKey = tuple[tuple[str, Any], ...]
 """A cell without the ignored factors: (factor, level) in the order of a cell."""
@@ -50,7 +50,9 @@ class Figures:
         """The values of valid runs. Contains every planned cell, but only metrics that were measured."""
         cells = {outcome.run.id: outcome.run.cell for outcome in self.outcomes if outcome.left_out is None}
         planned = {outcome.run.cell for outcome in self.outcomes}
-        found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in sorted(planned, key=_cell_order)}
+        levels = in_order((cell.security for cell in planned), self.head.plan.profiles)
+        ordered = sorted(planned, key=lambda cell: _cell_order(cell, levels))
+        found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in ordered}
         for run_id, metric, value in self.values:
             if run_id in cells:
                 found[cells[run_id]].setdefault(metric, []).append(value)
@@ -65,7 +67,7 @@ class Figures:
     @cached_property
     def comparison(self) -> Comparison:
         """The summaries of its cells, and the paired comparisons of its security levels."""
-        return compare(self.values, self.outcomes)
+        return compare(self.values, self.outcomes, profiles=self.head.plan.profiles)
 
     @cached_property
     def left_out(self) -> Mapping[Cell, Mapping[str, int]]:
@@ -103,10 +105,10 @@ class Figures:
         return cells
 
 
-def _cell_order(cell: Cell) -> tuple[Any, ...]:
-    """Sort key: factor by factor, security last."""
+def _cell_order(cell: Cell, security: Sequence[str]) -> tuple[Any, ...]:
+    """Sort key: factor by factor, then security in its order."""
     levels = [level_order(getattr(cell, name)) for name in CELL_FACTORS if name != "security"]
-    return (*levels, SECURITY_ORDER.index(cell.security))
+    return (*levels, security.index(cell.security))
 
 
 def cell_name(cell: Cell, *, without: Iterable[str] = ()) -> str:

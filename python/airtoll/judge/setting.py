@@ -48,7 +48,12 @@ def _method(figures: Figures) -> dict[str, str]:
         f"method.{name}": value for name, value in flatten(plan.method.model_dump(exclude={"seed"})).items()
     }
     link = {f"link.{name}": value for name, value in flatten(plan.link.model_dump()).items()}
-    return {"quick": "yes" if figures.head.quick else "no", **method, **link}
+    profiles = {
+        f"security.{name}.{key}": value
+        for name, profile in plan.profiles.items()
+        for key, value in flatten(profile.on(plan.link).model_dump(exclude={"title"})).items()
+    }
+    return {"quick": "yes" if figures.head.quick else "no", **method, **link, **profiles}
 
 
 def _environment(figures: Figures) -> dict[str, str]:

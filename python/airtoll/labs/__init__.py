@@ -17,6 +17,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import StackName, level_text
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.plan import varying_factors
+from airtoll.study.security import SecurityProfile
 
 LABS = ("air", "sim")
 
@@ -26,8 +27,9 @@ def open_lab(
     link: LinkSettings | None = None,
     stacks: Mapping[StackName, Stack] | None = None,
     clock: Clock = "real",
+    profiles: Mapping[str, SecurityProfile] | None = None,
 ) -> Lab:
-    """Return the lab of that name with the study's settings.
+    """Return the lab of that name with the study's settings: its tables [link], [stack.NAME] and [security.NAME].
 
     With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an unknown name.
     """
@@ -35,11 +37,11 @@ def open_lab(
     if name == "air":
         from airtoll.labs.air import Air
 
-        return Air(link, stacks, clock)
+        return Air(link, stacks, clock, profiles)
     if name == "sim":
         from airtoll.labs.sim import Sim
 
-        return Sim(link, stacks)
+        return Sim(link, stacks, profiles)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

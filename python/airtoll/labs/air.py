@@ -17,7 +17,7 @@ from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import Any, Final
 
 from airtoll import _rust
 from airtoll.clock import Clock
@@ -26,10 +26,12 @@ from airtoll.labs.base import Known, Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import closed_forms, obstacle
-from airtoll.study.cell import Cell
+from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import FACTORS, STATIONS, Ip, StackName, level_text
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.quantity import one_of
 from airtoll.study.scenario import Scenario, scenario_of
+from airtoll.study.security import EAP, GROUP, SecurityProfile, with_ready_made
 
 CAN_SET = (
     *(
@@ -67,6 +69,9 @@ IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - public on purpose
 """The passphrase of every link, from which a handshake with random nonces derives the keys. It decrypts captures."""
 
+_OF_HOSTS: Final = ("sae", "wpa-psk-sha256")
+"""The key managements of `airtoll link`, which seals frames on the hosts; the first is the default."""
+
 _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 
 _EMULATOR = python_command("import sys; from airtoll._rust import emulate; sys.exit(emulate())")
@@ -84,23 +89,32 @@ class Air:
         link: LinkSettings | None = None,
         stacks: Mapping[StackName, Stack] | None = None,
         clock: Clock = "real",
+        profiles: Mapping[str, SecurityProfile] | None = None,
     ) -> None:
-        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `clock`: that of its hosts."""
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `clock`: that of its hosts;
+        `profiles`: its security profiles.
+        """
         self._clock = clock
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
+        self._profiles = with_ready_made(profiles)
 
-    def _settings(self, cell: Cell) -> LinkSettings:
-        """The settings of the link with those of this cell's TCP/IP stack."""
-        return self._link.with_stack(self._stacks.get(cell.stack))
+    def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings]:
+        """The cell with its cipher as its security level, and its settings of the link."""
+        return resolved(cell, self._link, self._stacks, self._profiles)
 
     def check(self, cell: Cell) -> str | None:
         """Return why this lab does not support the cell, or None if it does."""
-        return next(self._obstacles(cell), None) or obstacle(self._scenario(cell))
+        of_cipher, settings = self._resolved(cell)
+        profile = self._profiles[cell.security].on(settings)
+        return (
+            next(_of_profile(cell.security, profile), None)
+            or next(self._obstacles(of_cipher, settings), None)
+            or obstacle(_scenario(of_cipher, settings))
+        )
 
-    def _obstacles(self, cell: Cell) -> Iterator[str]:
+    def _obstacles(self, cell: Cell, settings: LinkSettings) -> Iterator[str]:
         """Reasons why this lab does not support a cell that the medium would support."""
-        settings = self._settings(cell)
         given = settings.given()
         for setting in given:
             if setting not in CAN_SET:
@@ -116,8 +130,9 @@ class Air:
                 f"'{cell.topology}' and direction '{cell.direction}', because iperf3 cannot start a stream on a link "
                 "that other streams fill; lab sim has no limit"
             )
-        if _is_sealed_by_link(cell) and settings.wpa_key_mgmt == "wpa-psk":
-            yield "wpa_key_mgmt 'wpa-psk': Enhanced CCMP on the host requires sae or wpa-psk-sha256"
+        if _is_sealed_by_link(cell) and settings.wpa_key_mgmt not in (None, *_OF_HOSTS):
+            given_akms = " and ".join(SecurityProfile(wpa_key_mgmt=settings.wpa_key_mgmt).akms)
+            yield f"wpa_key_mgmt '{given_akms}': Enhanced CCMP on the host requires {one_of(_OF_HOSTS)}"
         of_processor = [word for word in ("processor_frame", "processor_byte") if word in given]
         if of_processor and cell.crypto_at == "host" and cell.security != "open":
             yield f"link.{of_processor[0]}: requires crypto_at card in lab air; with host, the real CPU sets the time"
@@ -129,13 +144,13 @@ class Air:
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up. Leaving the context takes it down."""
-        settings = self._settings(cell)
+        cell, settings = self._resolved(cell)
         by_link = _is_sealed_by_link(cell)
         overhead_b = _rust.link_overhead(cell.security) if by_link else None
         beacon_key = _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
         words = {"security": "open"} if by_link else {}
         config = {
-            "scenario": self._scenario(cell, seed=seed, **words).wire(),
+            "scenario": _scenario(cell, settings, seed=seed, **words).wire(),
             "device": "ethernet" if by_link else "ip",
             "wep_key": _wep_key(cell, seed),
             "wpa_passphrase": WPA_PASSPHRASE,
@@ -149,9 +164,10 @@ class Air:
             hosts = {role: emulator.host(role) for role in emulator.roles}
             for host in hosts.values():
                 _configure(host, emulator, overhead_b, settings)
-            link = stack.enter_context(self._overlay(cell, hosts, emulator)) if by_link else None
+            link = stack.enter_context(_overlay(cell, settings, hosts, emulator)) if by_link else None
             known = Known(
-                capacity_open_bit_per_s=self._capacity_bit_per_s(cell, security="open"),
+                capacity_open_bit_per_s=_capacity_open_bit_per_s(cell, settings),
+                cipher=cell.security,
                 rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
                 seed=seed,
                 congestion_control=settings.congestion_control,
@@ -185,35 +201,56 @@ class Air:
                 known=known,
             )
 
-    def _overlay(
-        self, cell: Cell, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
-    ) -> AbstractContextManager[Overlay]:
-        """The link that seals the cell's packets between the stations and the access point or the server behind it."""
-        members = {
-            role: Member(host, emulator.macs[role], {ip: emulator.addresses[role, ip] for ip in IPS})
-            for role, host in hosts.items()
-        }
-        access_point = "server" if cell.topology == "wired-ap" else "ap"
-        return overlay(
-            members[access_point],
-            [member for role, member in members.items() if role.startswith("sta")],
-            interface=_rust.DEVICE_NAME,
-            cipher=cell.security,
-            akm=self._link.wpa_key_mgmt or "sae",
-            passphrase=WPA_PASSPHRASE,
-        )
 
-    def _capacity_bit_per_s(self, cell: Cell, **words: Any) -> float:
-        """Highest UDP payload rate that the cell's senders together put on the air, when all are saturated.
+def _overlay(
+    cell: Cell, settings: LinkSettings, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
+) -> AbstractContextManager[Overlay]:
+    """The link that seals the cell's packets between the stations and the access point or the server behind it."""
+    members = {
+        role: Member(host, emulator.macs[role], {ip: emulator.addresses[role, ip] for ip in IPS})
+        for role, host in hosts.items()
+    }
+    access_point = "server" if cell.topology == "wired-ap" else "ap"
+    return overlay(
+        members[access_point],
+        [member for role, member in members.items() if role.startswith("sta")],
+        interface=_rust.DEVICE_NAME,
+        cipher=cell.security,
+        akm=str(settings.wpa_key_mgmt or _OF_HOSTS[0]),
+        passphrase=WPA_PASSPHRASE,
+    )
 
-        With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
-        """
-        one_hop = capacity_bit_per_s(self._scenario(cell, **words))
-        return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
 
-    def _scenario(self, cell: Cell, **words: Any) -> Scenario:
-        levels = {"transport": "udp", "traffic": "saturated", **words}
-        return scenario_of(cell, self._settings(cell), **levels)
+def _capacity_open_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
+    """Highest UDP payload rate that the cell's senders together put on an open link, when all are saturated.
+
+    With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
+    """
+    one_hop = capacity_bit_per_s(_scenario(cell, settings, security="open"))
+    return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
+
+
+def _scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:
+    levels = {"transport": "udp", "traffic": "saturated", **words}
+    return scenario_of(cell, settings, **levels)
+
+
+def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
+    """Reasons why the emulator cannot build the frames of a security profile that hostapd supports."""
+    if enterprise := [akm for akm in profile.akms if akm in EAP]:
+        yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {enterprise[0]})"
+    if "sae-ext-key" in profile.akms:
+        yield f"security '{level}': lab air does not support wpa_key_mgmt sae-ext-key; use sae"
+    if len(profile.ciphers) > 1:
+        yield f"security '{level}': lab air supports a single pairwise cipher"
+    if profile.group not in (None, profile.cipher):
+        yield f"security '{level}': lab air supports a group cipher only if it is the pairwise cipher"
+    if profile.wpa not in (None, 1 if profile.cipher == "tkip" else 2):
+        yield f"security '{level}': lab air supports wpa 1 only for tkip, and wpa 2 for other ciphers"
+    if profile.sae_pwe == 0:
+        yield f"security '{level}': lab air supports sae_pwe 1 and 2 (hash-to-element), not 0"
+    if {*(profile.sae_groups or ()), profile.owe_group or GROUP} != {GROUP}:
+        yield f"security '{level}': lab air supports only group {GROUP} of SAE and OWE"
 
 
 def _is_sealed_by_link(cell: Cell) -> bool:

@@ -51,6 +51,7 @@ class Known:
     capacity_open_bit_per_s: float | None = None  # UDP payload that the link carries without security
     rate_kbit_per_s: float | None = None  # PHY rate of data frames
     seed: int | None = None  # seed of the run
+    cipher: str | None = None  # the level of the cipher that protects data frames: open, ccmp
     congestion_control: str | None = None  # of TCP; this and the next two are None unless the study sets them
     tcp_window_bytes: int | None = None
     udp_buffer_bytes: int | None = None

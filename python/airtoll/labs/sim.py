@@ -15,10 +15,11 @@ from typing import Any
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.study.cell import Cell
+from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
+from airtoll.study.security import SecurityProfile, with_ready_made
 
 Solver = Callable[[str], str]
 """Maps a scenario to its result, both as JSON. Raises ValueError with one line if the scenario is invalid."""
@@ -82,12 +83,14 @@ class Sim:
         self,
         link: LinkSettings | None = None,
         stacks: Mapping[StackName, Stack] | None = None,
+        profiles: Mapping[str, SecurityProfile] | None = None,
         solver: Solver = _rust.simulate,
         check: Check = _rust.check_scenario,
     ) -> None:
-        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks."""
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `profiles`: its security profiles."""
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
+        self._profiles = with_ready_made(profiles)
         self._solver = solver
         self._check = check
 
@@ -125,5 +128,4 @@ class Sim:
         return {word: value for word, value in self._scenario(cell).wire().items() if word not in own}
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
-        settings = self._link.with_stack(self._stacks.get(cell.stack))
-        return scenario_of(cell, settings, **words)
+        return scenario_of(*resolved(cell, self._link, self._stacks, self._profiles), **words)

@@ -18,12 +18,13 @@ from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
 from airtoll.stats.metrics import per_run
 from airtoll.store.samples import Samples
-from airtoll.study.cell import Cell, Method, Plan
+from airtoll.study.cell import Cell, Method, Plan, resolved
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, MediumSettings, Stack
 from airtoll.study.phys import PHYS
 from airtoll.study.plan import measures
 from airtoll.study.scenario import Scenario
+from airtoll.study.security import SecurityProfile, with_ready_made
 
 DURATION_S = 0.5
 WARMUP_S = 0.5
@@ -110,16 +111,18 @@ class Predictions:
     method: Method = METHOD
     link: LinkSettings = field(default_factory=LinkSettings)
     stacks: Mapping[StackName, Stack] = field(default_factory=dict)
+    profiles: Mapping[str, SecurityProfile] = field(default_factory=dict)
     _known: dict[Case, Prediction] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, plan: Plan) -> "Predictions":
         """Predictions for a plan, with its probes and its link."""
-        return cls(plan.method, plan.link, plan.stacks)
+        return cls(plan.method, plan.link, plan.stacks, plan.profiles)
 
     def case(self, cell: Cell, udp_load_mbps: float | None = None) -> Case:
-        """The case of a cell in the plan."""
-        case = Case(cell, self.link.with_stack(self.stacks.get(cell.stack)), udp_load_mbps)
+        """The case of a cell in the plan. Its security is the level of the cell's cipher."""
+        cell, link = resolved(cell, self.link, self.stacks, with_ready_made(self.profiles))
+        case = Case(cell, link, udp_load_mbps)
         if cell.crypto_at != "by-suite":
             return case
         at = case.with_cell(crypto_at=cell.sealed_at)

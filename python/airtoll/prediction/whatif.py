@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll.prediction.predictions import Case, Predictions
-from airtoll.study.factors import Security
 from airtoll.study.phys import PHYS
+from airtoll.study.security import Security
 
 SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
 """The suites of current stations, and open."""

@@ -92,7 +92,8 @@ class Engine:
         """Measure the cell's suite once. Raises AirtollError with the last words of the process if it fails."""
         host = link.hosts[link.pairs[0][0]]
         within_s = min(method.duration, FIGURE_S * len(PARTS))
-        argv = [*COMMAND, cell.security, str(frame_payload_b(cell)), str(within_s)]
+        suite = link.known.cipher or cell.security
+        argv = [*COMMAND, suite, str(frame_payload_b(cell)), str(within_s)]
         try:
             done = host.run(argv, within_s + process.GRACE_S)
         except subprocess.TimeoutExpired:

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from airtoll import stats
 from airtoll.study import factors, level_text
-from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams, name_of
+from airtoll.study.security import ReadyMade
+from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class Condition(BaseModel):
     stations: Stations | None = None
     direction: factors.DirectionLevel | None = None
     snr: SnrLevel | None = None  # dB
-    security: Annotated[factors.Security, *name_of(factors.Security)] | None = None
+    security: ReadyMade | None = None
     crypto_at: factors.CryptoAtLevel | None = None
     transport: factors.TransportLevel | None = None
     ip: factors.IpLevel | None = None

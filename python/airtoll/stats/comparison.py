@@ -11,7 +11,7 @@ equivalence hold for each pair separately and are not corrected.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence
 from airtoll.stats.holm import holm
@@ -27,11 +27,10 @@ from airtoll.stats.paired import (
 from airtoll.stats.stability import Instability, instabilities
 from airtoll.stats.summary import Interval, Summary, describe_all
 from airtoll.study.cell import Cell, Run
-from airtoll.study.factors import Security, level_order
+from airtoll.study.factors import level_order
+from airtoll.study.security import Security, in_order
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
-
-SECURITY_ORDER: tuple[Security, ...] = get_args(Security)
 
 
 @dataclass(frozen=True)
@@ -125,28 +124,26 @@ def compare(
     values: Iterable[RunNumber],
     outcomes: Sequence[Outcome],
     *,
+    profiles: Iterable[Security] = (),
     margin_percent: float = MARGIN_PERCENT,
     precision_percent: float | None = None,
 ) -> Comparison:
     """Summaries of every cell and metric, and paired comparisons with the baseline level.
 
-    `values` is the result of `metrics.per_run`, with runs identified by `Run.id`. The baseline is
-    "open" if the plan contains it, otherwise the plan's first level in the order of `Security`. Rows follow the order
-    of cells (factor by factor, security last) and of `METRICS`. A ratio within `margin_percent` of 1 counts as
-    equivalent. `precision_percent` is the study's target half width of the intervals, in percent of the mean, or None
-    without a target. Raises ValueError unless 0 < margin_percent < 100.
+    `values` is the result of `metrics.per_run`, with runs identified by `Run.id`. `profiles` are the names of the
+    study's own security profiles. The baseline is "open" if the plan contains it, otherwise the plan's first level in
+    the order of `security.in_order`. Rows follow the order of cells (factor by factor, security last) and of `METRICS`.
+    A ratio within `margin_percent` of 1 counts as equivalent. `precision_percent` is the study's target half width of
+    the intervals, in percent of the mean, or None without a target. Raises ValueError unless 0 < margin_percent < 100.
     """
-    planned = {outcome.run.cell.security for outcome in outcomes}
-    levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" is the first
+    levels = in_order((outcome.run.cell.security for outcome in outcomes), profiles)
     counting = {outcome.run.id: outcome.run for outcome in outcomes if outcome.left_out is None}
     numbers: dict[str, dict[str, float]] = defaultdict(dict)  # metric -> run -> value
     for run_id, metric, value in values:
         if run_id in counting:
             numbers[metric][run_id] = value
     metrics = tuple(name for name in METRICS if name in numbers)
-    by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
-    for outcome in sorted(outcomes, key=lambda o: (_cell_order(o.run.cell), o.run.order)):
-        by_cell[outcome.run.cell].append(outcome)
+    by_cell = _by_cell(outcomes, levels)
     return Comparison(
         baseline=levels[0] if levels else None,
         levels=levels,
@@ -167,16 +164,14 @@ PAIRS_MIN: Final = 2
 """With fewer pairs, there is no interval."""
 
 
-def coverage(outcomes: Sequence[Outcome]) -> tuple[Coverage, ...]:
-    """The number of valid pairs of each planned comparison, in the order of cells.
+def coverage(outcomes: Sequence[Outcome], profiles: Iterable[Security] = ()) -> tuple[Coverage, ...]:
+    """The number of valid pairs of each planned comparison, in the order of cells. `profiles` as in `compare`.
 
     A comparison needs two pairs, or one pair if only one is planned. With a single security level nothing is compared,
     and every cell needs one valid run.
     """
-    by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
-    for outcome in sorted(outcomes, key=lambda o: _cell_order(o.run.cell)):
-        by_cell[outcome.run.cell].append(outcome)
-    levels = [level for level in SECURITY_ORDER if any(cell.security == level for cell in by_cell)]
+    levels = in_order((outcome.run.cell.security for outcome in outcomes), profiles)
+    by_cell = _by_cell(outcomes, levels)
     found = []
     for cell, of_cell in by_cell.items():
         planned, valid, needed = set(_blocks(of_cell)), _valid_blocks(of_cell), 1
@@ -215,11 +210,19 @@ def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
     return {name: level for name, level in dumps[0].items() if all(dump[name] == level for dump in dumps)}
 
 
-def _cell_order(cell: Cell) -> tuple[Any, ...]:
+def _by_cell(outcomes: Iterable[Outcome], levels: Sequence[Security]) -> dict[Cell, list[Outcome]]:
+    """The outcomes by cell, in the order of cells and of runs. `levels` are the security levels in order."""
+    by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    for outcome in sorted(outcomes, key=lambda o: (_cell_order(o.run.cell, levels), o.run.order)):
+        by_cell[outcome.run.cell].append(outcome)
+    return by_cell
+
+
+def _cell_order(cell: Cell, levels: Sequence[Security]) -> tuple[Any, ...]:
     snr = level_order(cell.snr)
     place = (cell.lab, cell.topology, cell.stations, cell.direction, snr, cell.crypto_at)
     rate = (cell.phy, cell.bandwidth, cell.gi, cell.streams, len(cell.rate), cell.rate)
-    return (*place, *rate, cell.transport, cell.ip, cell.packet_size, SECURITY_ORDER.index(cell.security))
+    return (*place, *rate, cell.transport, cell.ip, cell.packet_size, levels.index(cell.security))
 
 
 def _cell_summaries(

@@ -52,8 +52,12 @@ def verdict_of(
     measurements: Mapping[str, Measurement],
     link: Mapping[str, Any],
     counters: Mapping[str, Any],
+    cipher: str | None = None,
 ) -> Verdict:
-    """The verdict on a run, from its measurements by probe, the link's facts, and its counters over the run."""
+    """The verdict on a run, from its measurements by probe, the link's facts, and its counters over the run.
+
+    `cipher` is the cipher of the run's security profile; None if its level is the cipher itself.
+    """
     measured = {
         probe: [sample for sample in measurement.samples if sample.phase == "measure"]
         for probe, measurement in measurements.items()
@@ -65,7 +69,7 @@ def verdict_of(
         _short(measured, method),
         _late(counters),
         _saturated(counters),
-        _wrong_cipher(run, link),
+        _wrong_cipher(cipher or run.cell.security, link),
         _open_errors(counters),
         faults,
     )
@@ -127,10 +131,10 @@ def _saturated(counters: Mapping[str, Any]) -> Iterator[str]:
         yield f"used {cpu_s / elapsed_s:.2f} of a core, limit {MAX_EMULATOR_CPU_CORES:.2f}"
 
 
-def _wrong_cipher(run: Run, link: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_cipher(expected: str, link: Mapping[str, Any]) -> Iterator[str]:
     cipher = link.get("cipher")
-    if cipher is not None and cipher != run.cell.security:
-        yield f"link uses {cipher}, expected {run.cell.security}"
+    if cipher is not None and cipher != expected:
+        yield f"link uses {cipher}, expected {expected}"
 
 
 def _open_errors(counters: Mapping[str, Any]) -> Iterator[str]:

@@ -4,6 +4,7 @@
 
 - `quantity`: numbers with units ("1.5 s", "1408 B"), and how messages show values.
 - `values`: types for the values of keys; `link`: settings of the link.
+- `security`: security profiles, whose names are the levels of the factor `security`.
 - `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
 - `probes`: the declaration of every probe that a study can name.
 - `schema`: the file's keys as models, each with its unit. docs/reference/study.schema.json derives from them.
@@ -18,7 +19,7 @@ the file, so it can be derived again years later and compared with the contents 
 """
 
 from airtoll.study.cell import Cell, Method, Plan, Run
-from airtoll.study.factors import FACTORS, GuardInterval, Ip, Phy, Security, Topology, Transport, level_text
+from airtoll.study.factors import FACTORS, GuardInterval, Ip, Phy, Topology, Transport, level_text
 from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study, find_study, load_study, shipped_studies
 from airtoll.study.plan import (
@@ -33,10 +34,12 @@ from airtoll.study.plan import (
 )
 from airtoll.study.scenario import Scenario, WordError, read_scenario, scenario_of
 from airtoll.study.schema import json_schema, schema_text
+from airtoll.study.security import READY_MADE, Security, SecurityProfile
 
 __all__ = [
     "FACTORS",
     "OVERHEAD_S",
+    "READY_MADE",
     "Cell",
     "GuardInterval",
     "Ip",
@@ -49,6 +52,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Security",
+    "SecurityProfile",
     "Study",
     "Topology",
     "Transport",

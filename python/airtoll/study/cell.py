@@ -1,10 +1,12 @@
 """The units of measurement: a cell, its replicates (runs) and the blocks that pair them."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from airtoll.clock import Clock
+from airtoll.errors import UsageError
 from airtoll.study import factors
 from airtoll.study.factors import (
     CryptoAt,
@@ -13,7 +15,6 @@ from airtoll.study.factors import (
     Ip,
     Offered,
     Phy,
-    Security,
     Snr,
     StackName,
     TcpSize,
@@ -22,11 +23,12 @@ from airtoll.study.factors import (
 )
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
+from airtoll.study.security import READY_MADE, Security, SecurityProfile, undeclared
 from airtoll.study.values import key_of
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
-    """The place where frames of this security level are sealed and opened."""
+    """The place where frames of this cipher are sealed and opened."""
     if crypto_at == "by-suite":
         return "host" if security.startswith("enhanced") else "card"
     return crypto_at
@@ -63,6 +65,23 @@ class Cell(BaseModel):
     def sealed_at(self) -> Literal["host", "card"]:
         """The place where the cell's frames are sealed and opened."""
         return sealed_at(self.crypto_at, self.security)
+
+
+def resolved(
+    cell: Cell,
+    link: LinkSettings,
+    stacks: Mapping[StackName, Stack],
+    profiles: Mapping[str, SecurityProfile],
+) -> tuple[Cell, LinkSettings]:
+    """The cell on its link: with the level of its cipher, and the settings of the link with those of its stack and
+    its security profile.
+
+    `profiles` are those of `security.with_ready_made`. Raises UsageError if the cell's level is none of them.
+    """
+    if (profile := profiles.get(cell.security)) is None:
+        raise UsageError(f"security: {undeclared(cell.security, profiles)}")
+    on_link = link.with_stack(stacks.get(cell.stack)).with_profile(profile)
+    return cell.model_copy(update={"security": profile.cipher}), on_link
 
 
 class Run(BaseModel):
@@ -118,5 +137,13 @@ class Plan(BaseModel):
     method: Method
     link: LinkSettings = Field(default_factory=LinkSettings)
     stacks: dict[StackName, Stack] = {}
+    profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
     runs: tuple[Run, ...]
+
+    @model_validator(mode="after")
+    def _declares_its_levels(self) -> Self:
+        for level in dict.fromkeys(run.cell.security for run in self.runs):
+            if level not in READY_MADE and level not in self.profiles:
+                raise ValueError(undeclared(level, self.profiles))
+        return self

@@ -15,8 +15,8 @@ from pydantic import Field
 from airtoll.study import phys
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import BANDWIDTH, DATA_RATE, PACKET_SIZE, SNR, Quantity, one_of
+from airtoll.study.security import READY_MADE, Security
 from airtoll.study.values import (
-    FORGEABLE,
     LEVELS,
     Bandwidth,
     Name,
@@ -31,22 +31,6 @@ from airtoll.study.values import (
     renamed,
     setting,
 )
-
-Security = Literal[
-    "open",
-    "wep40",
-    "wep104",
-    "tkip",
-    "ccmp",
-    "ccmp256",
-    "gcmp",
-    "gcmp256",
-    "enhanced1",
-    "enhanced2",
-    "enhanced4",
-    "enhanced8",
-]
-"""Security levels, with hostapd's names where they exist; enhancedN is Enhanced CCMP with N lanes."""
 
 Transport = Literal["tcp", "udp"]
 Ip = Literal["ipv4", "ipv6"]
@@ -79,7 +63,7 @@ Snr = float | Literal["none"]
 """Signal-to-noise ratio in dB; none: no frame is lost to noise."""
 
 # Types of one level of each factor in a study file.
-SecurityLevel = Annotated[Security, *name_of(Security, FORGEABLE)]
+SecurityLevel = Security
 TransportLevel = Annotated[Transport, *name_of(Transport)]
 IpLevel = Annotated[Ip, *name_of(Ip)]
 PhyLevel = Phy
@@ -156,24 +140,13 @@ class Factor:
 SECURITY: Final = Factor(
     name="security",
     level=SecurityLevel,
-    text=f"Security levels: {one_of(get_args(Security))}. "
+    text=f"Security levels: {one_of(tuple(READY_MADE))}; others are tables [security.NAME]. "
     "All levels of an otherwise equal cell are measured together, in a block.",
     several="Security levels",
     first_version=True,
+    listed=tuple(READY_MADE),
     word=Word("Security level, spelled as in studies.", "open", "Security"),
-    named={
-        "wep40": "WEP-40",
-        "wep104": "WEP-104",
-        "tkip": "TKIP",
-        "ccmp": "CCMP",
-        "ccmp256": "CCMP-256",
-        "gcmp": "GCMP",
-        "gcmp256": "GCMP-256",
-        **{
-            f"enhanced{lanes}": f"Enhanced CCMP, {lanes} lane{'s' if lanes > 1 else ''}"
-            for lanes in (1, 2, 4, 8)
-        },
-    },
+    named={name: profile.title for name, profile in READY_MADE.items() if profile.title},
 )
 TRANSPORT: Final = Factor(
     name="transport",

@@ -3,19 +3,19 @@
 A missing key keeps the lab's own value, which the run's record contains.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.study import quantity
+from airtoll.study.quantity import one_of
+from airtoll.study.security import KeyManagement, KeyManagements, ManagementFrameProtection, SecurityProfile
 from airtoll.study.values import Former, Title, integer, name_of, number, setting, switch
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
 Queue = Literal["fifo", "fq_codel"]
 ErpProtection = Literal["none", "cts-to-self", "rts-cts"]
-KeyManagement = Literal["wpa-psk", "wpa-psk-sha256", "sae"]
-ManagementFrameProtection = Literal["disabled", "optional", "required"]
 AccessCategory = Literal["be", "bk", "vi", "vo"]
 RateControl = Literal["fixed", "minstrel"]
 ErrorModel = Literal["none", "nist", "yans"]
@@ -77,8 +77,8 @@ class MediumSettings(TcpSettings):
         "PHY preamble of dsss: long or short.", "PHY"
     )
     band: Annotated[Band, *name_of(Band)] | None = setting("Frequency band of ht: 2.4 GHz or 5 GHz.", "PHY")
-    wpa_key_mgmt: Annotated[KeyManagement, *name_of(KeyManagement)] | None = setting(
-        "Key management: wpa-psk, wpa-psk-sha256 or sae.", "Security"
+    wpa_key_mgmt: KeyManagements | None = setting(
+        f"Key management: {one_of(get_args(KeyManagement))}.", "Security"
     )
     ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = setting(
         "Protection of management frames: disabled, optional or required.", "Security"
@@ -170,3 +170,7 @@ class LinkSettings(MediumSettings, SocketSettings):
             if stack is None
             else self.model_copy(update=stack.model_dump(exclude_none=True, exclude={"system"}))
         )
+
+    def with_profile(self, profile: SecurityProfile) -> "LinkSettings":
+        """The settings, with those of a security profile in their place."""
+        return self.model_copy(update=profile.of_link())

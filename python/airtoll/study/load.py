@@ -104,7 +104,7 @@ def _unknown_key(where: tuple[str, ...]) -> str:
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
     """The location as a key of `TABLES`."""
     names = tuple(str(part) for part in where)
-    return ("stack", "NAME", *names[2:]) if names[:1] == ("stack",) and len(names) > 1 else names
+    return (names[0], "NAME", *names[2:]) if len(names) > 1 and (names[0], "NAME") in TABLES else names
 
 
 def _key(where: tuple[str | int, ...]) -> str:

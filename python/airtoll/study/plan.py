@@ -85,6 +85,7 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
         method=method,
         link=study.link,
         stacks=study.stack,
+        profiles=study.security,
         clock=study.lab.clock if clock is None else clock,
         runs=tuple(runs),
     )

@@ -12,6 +12,7 @@ from airtoll.study.probes import PROBES
 from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
+from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, undeclared
 
 RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
 
@@ -25,7 +26,7 @@ def problems(study: StudyFile) -> list[Problem]:
     """All errors of a study whose keys are valid separately."""
     factors = study.factors
     found = [
-        *_medium(study),
+        *(_profiles(study) or _medium(study)),
         *([] if study.link.ip_fragments else _datagrams(factors)),
         *_segments(study),
         *_stacks(study),
@@ -58,7 +59,8 @@ def _medium(study: StudyFile) -> list[Problem]:
     for name, beside in _SUITS.items():
         for index, level in enumerate(getattr(study.factors, name)):
             others = getattr(study.factors, beside)
-            refusals = {other: _refusal({name: level, beside: other}, fallback) for other in others}
+            spoken = _spoken(study, name, level)
+            refusals = {other: _refusal({name: spoken, beside: other}, fallback) for other in others}
             for other, refusal in refusals.items():
                 if refusal is None:
                     continue
@@ -67,9 +69,15 @@ def _medium(study: StudyFile) -> list[Problem]:
                     text = f"with {beside} {other}: {text}"
                 suiting = [each for each in others if refusals[each] is None]
                 found.append(
-                    (("factors", name, index), "; ".join([text, *_ways_out(name, level, other, suiting)]))
+                    (("factors", name, index), "; ".join([text, *_ways_out(name, spoken, other, suiting)]))
                 )
     return found
+
+
+def _spoken(study: StudyFile, name: str, level: Any) -> Any:
+    """The level in the words of a scenario: the cipher of a profile of the study. `_profiles` checks its other keys."""
+    own = name == "security" and level not in READY_MADE
+    return study.security[level].cipher if own else level
 
 
 def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iterator[str]:
@@ -161,6 +169,41 @@ def _stacks(study: StudyFile) -> list[Problem]:
         if name not in (*study.factors.stack, "default")
     ]
     return found
+
+
+_NAME_MAX = 40  # characters: the level is part of a run's name
+
+
+def _profiles(study: StudyFile) -> list[Problem]:
+    """Levels of security without a profile, and profiles that no network can have."""
+    found: list[Problem] = [
+        (("factors", "security", index), undeclared(name, study.security))
+        for index, name in enumerate(study.factors.security)
+        if name not in READY_MADE and name not in study.security
+    ]
+    for name, profile in study.security.items():
+        where = ("security", name)
+        if name in READY_MADE:
+            found.append((where, "is a ready-made level; use another name"))
+        elif len(name) > _NAME_MAX:
+            found.append((where, f"is longer than {_NAME_MAX} characters"))
+        elif name not in study.factors.security:
+            found.append((where, "no level of factors.security has this name"))
+        faulty = [
+            ((*where, *([] if key is None else [key])), text) for key, text in faults(profile, study.link)
+        ]
+        found += faulty or _refused(profile, study, where)
+    return found
+
+
+def _refused(profile: SecurityProfile, study: StudyFile, where: tuple[str, ...]) -> list[Problem]:
+    """The error of the medium, if the words of a profile contradict each other."""
+    words = {"beacon_interval": 100, **study.link.model_dump(include=set(OF_LINK), exclude_none=True)}
+    refusal = _refusal({**words, "security": profile.cipher, **profile.of_link()})
+    if refusal is None:
+        return []
+    key, colon, text = refusal.partition(": ")
+    return [((*where, key), text) if colon and key in SecurityProfile.model_fields else (where, refusal)]
 
 
 def _probes(study: StudyFile) -> list[Problem]:

@@ -18,6 +18,7 @@ from airtoll.study import cell, factors, quantity
 from airtoll.study.link import LinkSettings, MediumSettings
 from airtoll.study.phys import PHYS, is_implying_streams
 from airtoll.study.quantity import RATE, show
+from airtoll.study.security import READY_MADE, ReadyMade, Security
 from airtoll.study.values import (
     PROBLEM,
     Bandwidth,
@@ -92,7 +93,7 @@ class Scenario(MediumSettings):
     bandwidth: Bandwidth = factors.WIDTH.spoken()
     gi: factors.GiLevel = factors.GI.spoken()
     streams: Streams = factors.STREAMS.spoken()
-    security: factors.SecurityLevel = factors.SECURITY.spoken()
+    security: ReadyMade = factors.SECURITY.spoken()
     crypto_at: factors.CryptoAtLevel = factors.CRYPTO_AT.spoken()
     stations: Stations = factors.STATIONS.spoken()
     topology: factors.TopologyLevel | None = factors.TOPOLOGY.spoken()
@@ -123,7 +124,9 @@ class Scenario(MediumSettings):
     def wire(self) -> dict[str, Any]:
         """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""
         words = self.model_dump(exclude_none=True)
-        words["crypto_at"] = cell.sealed_at(self.crypto_at, self.security)
+        profile = READY_MADE[self.security]
+        words |= {"security": profile.cipher, **profile.of_link()}
+        words["crypto_at"] = cell.sealed_at(self.crypto_at, profile.cipher)
         rate = self.rate or PHYS[self.phy].usual_rate
         if words.pop("legacy_fallback", False) and is_without_ht(self.phy, self.security):
             rate = self._fall_back(words, rate)
@@ -156,12 +159,12 @@ class Scenario(MediumSettings):
 
 
 @cache
-def is_without_ht(phy: str, security: factors.Security) -> bool:
+def is_without_ht(phy: str, security: Security) -> bool:
     """Whether a station with this security level must not use this HT or VHT PHY, according to the medium."""
     if not PHYS[phy].is_ht:
         return False
     try:
-        _rust.check_scenario(Scenario(phy=phy, security=security).to_json())
+        _rust.check_scenario(Scenario(phy=phy, security=READY_MADE[security].cipher).to_json())
     except ValueError:
         return True
     return False
@@ -205,7 +208,10 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
 
 
 def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
-    """The scenario of a study's cell on a link with these settings. `words` are the keys that a cell does not have."""
+    """The scenario of a cell with a ready-made level on a link with these settings (`cell.resolved`).
+
+    `words` are the keys that a cell does not have.
+    """
     levels = of.model_dump(exclude={"lab", "stack", "tcp_size", "offered"})
     if of.offered != "max" and of.transport == "udp":
         levels["offered"] = of.offered

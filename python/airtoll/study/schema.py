@@ -17,6 +17,7 @@ from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.probes import DEFAULT_PROBES, PROBES
 from airtoll.study.quantity import one_of
+from airtoll.study.security import SecurityProfile
 from airtoll.study.values import (
     LEVELS,
     Confidence,
@@ -165,6 +166,9 @@ class StudyFile(_Table):
     link: LinkSettings = Field(
         default_factory=LinkSettings, description="Settings of the link, the same in every run."
     )
+    security: dict[Name, SecurityProfile] = Field(
+        default_factory=dict, description="Security profiles in hostapd's words, by name."
+    )
     stack: dict[Name, Stack] = Field(
         default_factory=dict, description="TCP/IP stacks that reproduce other systems, by name."
     )
@@ -179,6 +183,7 @@ TABLES: dict[tuple[str, ...], Any] = {
     ("factors",): Factors,
     ("method",): MethodTable,
     ("link",): LinkSettings,
+    ("security", "NAME"): SecurityProfile,
     ("stack", "NAME"): Stack,
     ("quick",): Quick,
     ("quick", "factors"): QuickFactors,

@@ -168,8 +168,13 @@ def _named(of: Quantity, name: str) -> dict[str, Any]:
     return {"anyOf": [{"const": name}, *of.json_schema()["anyOf"]]}
 
 
+def is_name(text: str) -> bool:
+    """Whether a table of a study can have this name."""
+    return re.fullmatch(_NAME, text) is not None
+
+
 def _bare(value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(_NAME, value):
+    if not isinstance(value, str) or not is_name(value):
         raise ValueError(
             f"{show(value)} is not a name; names consist of a-z, 0-9, . and -, such as 'windows-8'"
         )
@@ -228,6 +233,7 @@ FORGEABLE = {
 }
 _LAB = "[a-z][a-z0-9-]*"
 _NAME = "[a-z][a-z0-9.-]*"
+NAME_PATTERN = f"^{_NAME}$"
 
 Title = Annotated[str, *key(_title, {"type": "string", "minLength": 1})]
 Text = Annotated[str, *key(_text, {"type": "string"})]
@@ -246,6 +252,6 @@ SnrLevel = Annotated[float | Literal["none"], *key(parse_snr, _named(quantity.SN
 OfferedLevel = Annotated[
     float | Literal["max"], *key(or_name(quantity.DATA_RATE, "max"), _named(quantity.DATA_RATE, "max"))
 ]
-Name = Annotated[str, *key(_bare, {"type": "string", "pattern": f"^{_NAME}$"})]
+Name = Annotated[str, *key(_bare, {"type": "string", "pattern": NAME_PATTERN})]
 Percent = Annotated[float, *number(quantity.PERCENT, float)]
 Confidence = Annotated[float, *number(quantity.CONFIDENCE, float)]

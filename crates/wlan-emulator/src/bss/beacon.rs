@@ -118,7 +118,12 @@ impl AccessPoint {
         // WEP is not a suite of an RSN (9.4.2.24.2): only the Privacy bit indicates it.
         let advertised = keys.policy().map(Elements::of).unwrap_or_default();
         elements.extend(&advertised.rsn);
-        of_request.extend(&advertised.rsn);
+        let of_station = keys
+            .station_policy()
+            .as_ref()
+            .map(Elements::of)
+            .unwrap_or_default();
+        of_request.extend(&of_station.rsn);
         if let Some(tid) = tid {
             push_element(
                 &mut elements,
@@ -141,10 +146,8 @@ impl AccessPoint {
             push_element(&mut of_request, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
         }
-        for element in [&advertised.rsnx, &advertised.wpa] {
-            elements.extend(element);
-            of_request.extend(element);
-        }
+        elements.extend([advertised.rsnx, advertised.wpa].concat());
+        of_request.extend([of_station.rsnx, of_station.wpa].concat());
         let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
         filling[..OUI_LOCAL.len()].copy_from_slice(&OUI_LOCAL);
         push_element(&mut elements, ID_VENDOR, &filling);

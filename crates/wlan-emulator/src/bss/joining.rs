@@ -25,10 +25,11 @@ use wlan_rsn::authenticator::{Limits, StartError};
 use wlan_rsn::sae::{self, Password, Sae};
 use wlan_rsn::{
     Association, Authenticator, Elements, Key, Mismatch, Output, Pmk, Policy, Supplicant, Timing, WrongPmk,
+    owe,
 };
 
 use super::beacon::{AccessPoint, BIGTK_ID};
-use super::keys::{Keys, Secret};
+use super::keys::{GROUP, Keys, Secret};
 use crate::frames::protection::{KEY_ID, Protection};
 use crate::frames::sent::{Sent, duration_us};
 use crate::roster::{AP, mac};
@@ -75,6 +76,7 @@ pub struct Joining<'a> {
     keys: &'a Keys,
     authenticator: Option<Authenticator>,
     sae: Option<sae::Parent>,
+    owe: owe::AccessPoint,
     now: Nanos,
     /// By station: the next sequence number of the station's management frames.
     sequences: Vec<u16>,
@@ -127,6 +129,7 @@ impl<'a> Joining<'a> {
             keys,
             authenticator,
             sae,
+            owe: owe::AccessPoint::new(&[GROUP], stations),
             now: Nanos::ZERO,
             sequences: vec![0; stations],
             sent: Vec::new(),
@@ -146,12 +149,18 @@ impl<'a> Joining<'a> {
                 self.authenticate(station);
                 Some(pmk.clone())
             }
-            Keys::Open | Keys::Wep(..) => {
+            Keys::Rsn(_, Secret::Owe) | Keys::Open | Keys::Wep(..) => {
                 self.authenticate(station);
                 None
             }
         };
-        self.associate(station);
+        let pmk = match self.keys {
+            Keys::Rsn(policy, Secret::Owe) => Some(self.associate_owe(station, policy, rng)?),
+            _ => {
+                self.associate(station, &[], &[]);
+                pmk
+            }
+        };
         let (protections, temporal_key) = match (self.keys, pmk) {
             (Keys::Rsn(policy, _), Some(pmk)) => {
                 let (protections, key) = self.handshake(station, policy, pmk, rng)?;
@@ -242,23 +251,38 @@ impl<'a> Joining<'a> {
         pmk.ok_or_else(failed)
     }
 
-    /// Association (11.3.5).
-    fn associate(&mut self, station: usize) {
+    /// Association (11.3.5), with elements that follow those of every association.
+    fn associate(&mut self, station: usize, of_request: &[u8], of_response: &[u8]) {
         let access_point = self.access_point;
         let capability = access_point.capability();
         let request = Body::AssociationRequest {
             capability,
             listen_interval: LISTEN_INTERVAL,
-            elements: access_point.of_association_request(),
+            elements: &[access_point.of_association_request(), of_request].concat(),
         };
         self.manage([station, AP], false, request);
         let response = Body::AssociationResponse {
             capability,
             status: STATUS_SUCCESS,
             aid: AID_BITS | u16::try_from(station).expect("there are at most MAX_HOSTS stations"),
-            elements: &access_point.of_association_response(),
+            elements: &[&access_point.of_association_response(), of_response].concat(),
         };
         self.manage([AP, station], false, response);
+    }
+
+    /// Association with OWE (RFC 8110, 4.4); returns the PMK. The response repeats the RSN element.
+    fn associate_owe(
+        &mut self,
+        station: usize,
+        policy: &Policy,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Pmk, JoiningError> {
+        let failed = |_| JoiningError::Handshake(mac(station));
+        let exchange = owe::Station::new(&[GROUP], rng).expect("there is a group");
+        let request = exchange.element();
+        let (answer, _) = self.owe.answer(mac(station), &request, rng).map_err(failed)?;
+        self.associate(station, &request, &[policy.element(), answer.clone()].concat());
+        exchange.finish(&answer).map_err(failed)
     }
 
     /// The 4-way handshake (12.7.6), with WPA followed by the group key handshake (12.7.7). Returns the protection of
@@ -270,8 +294,13 @@ impl<'a> Joining<'a> {
         pmk: Pmk,
         rng: &mut dyn CryptoRng,
     ) -> Result<([Protection; 2], Key), JoiningError> {
-        let elements = Elements::of(policy);
-        let association = Association::negotiate(&elements, &elements)?;
+        let of_station = self
+            .keys
+            .station_policy()
+            .as_ref()
+            .map(Elements::of)
+            .unwrap_or_default();
+        let association = Association::negotiate(&Elements::of(policy), &of_station)?;
         let mut authenticator = self
             .authenticator
             .take()
@@ -279,7 +308,7 @@ impl<'a> Joining<'a> {
         let mut supplicant =
             Supplicant::new(mac(station), mac(AP), association, pmk.clone(), Timing::default())?;
         supplicant.start(self.time(), rng);
-        authenticator.start(mac(station), &elements, &pmk, self.time(), rng)?;
+        authenticator.start(mac(station), &of_station, &pmk, self.time(), rng)?;
         let mut ends = [HandshakeEnd::new(Role::Ap), HandshakeEnd::new(Role::Sta)];
         loop {
             while let Some(output) = authenticator.poll_output() {

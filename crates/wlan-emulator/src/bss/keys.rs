@@ -11,6 +11,9 @@ use wlan_scenario::beacon::GROUP_MANAGEMENT;
 /// The SSID of every emulated BSS.
 pub const SSID: &[u8] = b"airtoll";
 
+/// The group of SAE and OWE, which every station supports.
+pub const GROUP: Group = Group::P256;
+
 /// Why no keys can be derived from a passphrase.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
@@ -38,16 +41,25 @@ pub enum Secret {
     Psk(Pmk),
     /// The SAE password.
     Sae(Arc<Password>),
+    /// None: each association agrees on a PMK.
+    Owe,
 }
 
+/// The key managements that a station prefers, the strongest first.
+const PREFERRED: [Akm; 4] = [Akm::Sae, Akm::Owe, Akm::WpaPskSha256, Akm::WpaPsk];
+
 impl Keys {
-    /// The keys of a suite: WPA for TKIP, RSN for all other suites. `is_qos` says whether the BSS has QoS.
+    /// The keys of a suite: WPA for TKIP, RSN for all other suites. The access point offers `akms`, and stations
+    /// choose the strongest. `is_qos` says whether the BSS has QoS.
     ///
     /// # Errors
     /// The passphrase is invalid.
+    ///
+    /// # Panics
+    /// If `akms` is empty.
     pub fn of_handshake(
         suite: Suite,
-        akm: Akm,
+        akms: &[Akm],
         passphrase: &str,
         management: ManagementProtection,
         is_qos: bool,
@@ -57,7 +69,9 @@ impl Keys {
         } else {
             Protocol::Rsn
         };
+        let akm = strongest(akms);
         let mut policy = Policy::of(protocol, akm, suite);
+        policy.akms = akms.to_vec();
         if management.is_required {
             policy = policy.with_mfp(GROUP_MANAGEMENT);
         } else if management.is_capable {
@@ -66,24 +80,41 @@ impl Keys {
         if is_qos {
             policy = policy.with_qos();
         }
-        let secret = if akm == Akm::Sae {
-            Secret::Sae(Arc::new(Password::new(
+        let secret = match akm {
+            Akm::Sae => Secret::Sae(Arc::new(Password::new(
                 SSID,
                 passphrase.as_bytes(),
                 None,
-                &[Group::P256],
-            )?))
-        } else {
-            Secret::Psk(Pmk::of_psk(psk(passphrase.as_bytes(), SSID)?))
+                &[GROUP],
+            )?)),
+            Akm::Owe => Secret::Owe,
+            _ => Secret::Psk(Pmk::of_psk(psk(passphrase.as_bytes(), SSID)?)),
         };
         Ok(Keys::Rsn(policy, secret))
     }
 
-    /// The policy that the access point and its stations advertise; `None` without WPA or RSN.
+    /// The policy that stations advertise: the access point's, with the key management that they choose. `None` without
+    /// WPA or RSN.
+    pub fn station_policy(&self) -> Option<Policy> {
+        let policy = self.policy()?;
+        Some(Policy {
+            akms: vec![strongest(&policy.akms)],
+            ..policy.clone()
+        })
+    }
+
+    /// The policy that the access point advertises; `None` without WPA or RSN.
     pub fn policy(&self) -> Option<&Policy> {
         match self {
             Keys::Rsn(policy, _) => Some(policy),
             Keys::Open | Keys::Wep(..) => None,
         }
     }
+}
+
+fn strongest(offered: &[Akm]) -> Akm {
+    PREFERRED
+        .into_iter()
+        .find(|akm| offered.contains(akm))
+        .expect("an access point offers a key management")
 }

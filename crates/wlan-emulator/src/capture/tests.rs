@@ -62,11 +62,11 @@ fn temporary_file() -> PathBuf {
 }
 
 /// The keys of a link with this suite.
-fn keys(suite: Option<Suite>, akm: Akm, management: ManagementProtection, is_qos: bool) -> Keys {
+fn keys(suite: Option<Suite>, akms: &[Akm], management: ManagementProtection, is_qos: bool) -> Keys {
     match suite {
         None => Keys::Open,
         Some(suite @ (Suite::Wep40 | Suite::Wep104)) => Keys::Wep(suite, vec![0; suite.key_len()]),
-        Some(suite) => Keys::of_handshake(suite, akm, "a toll on the air", management, is_qos).unwrap(),
+        Some(suite) => Keys::of_handshake(suite, akms, "a toll on the air", management, is_qos).unwrap(),
     }
 }
 
@@ -78,7 +78,12 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
     let (tid, suite) = (words.tid(), words.suite());
     let management = words.management_protection();
     let bigtk = management.of_beacons.then(|| Key::new(&BIGTK_OCTETS));
-    let keys = keys(suite, words.key_management(), management, tid.is_some());
+    let akms: Vec<_> = words
+        .key_management()
+        .iter()
+        .map(|one| one.akm().unwrap())
+        .collect();
+    let keys = keys(suite, &akms, management, tid.is_some());
     let config = words.build().unwrap().medium;
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];

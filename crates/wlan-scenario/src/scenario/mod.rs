@@ -28,12 +28,13 @@ use wlan_air::phy::{Bss, Mode, PHYS, Phy};
 use wlan_air::sim::{self, Processor};
 use wlan_air::{Beacons, MediumConfig, StationConfig};
 use wlan_ciphers::Suite;
-use wlan_rsn::{Akm, ManagementProtection};
+use wlan_rsn::ManagementProtection;
 
 use self::cell::Cell;
 use self::channel::ChannelWords;
 use self::error::span;
 use self::sealing::Sealing;
+pub use self::security::KeyManagement;
 use self::security::{Security, SecurityWords};
 use self::station::Station;
 use self::traffic::Traffic;
@@ -155,9 +156,9 @@ impl Scenario {
         self.sealing.is_by_link(self.suite())
     }
 
-    /// The key management of suites with a handshake, which derives the keys from a passphrase.
-    pub fn key_management(&self) -> Akm {
-        self.security.akm
+    /// The key managements that the access point offers to stations, with suites whose keys come from a handshake.
+    pub fn key_management(&self) -> &[KeyManagement] {
+        &self.security.key_management
     }
 
     /// The protection of management frames, which only CCMP, GCMP and BIP provide (12.5.3 to 12.5.5). Open, WEP and

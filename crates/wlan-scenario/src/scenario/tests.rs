@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use wlan_air::sim::Processor;
 
+use super::KeyManagement;
 use super::Scenario;
 use super::testing::{read, scenario, text};
 use crate::words::Level;
@@ -232,6 +233,53 @@ fn sae_requires_protected_management_frames() {
 }
 
 #[test]
+fn a_network_in_transition_mode_protects_frames_of_stations_that_can() {
+    let with = |akms: &[&str], word: &str| {
+        vec![
+            ("wpa_key_mgmt", akms.into()),
+            ("ieee80211w", word.into()),
+            ("security", "ccmp".into()),
+        ]
+    };
+    let transition = ["wpa-psk", "sae"];
+    let said = refused(&with(&transition, "disabled"));
+    assert!(
+        said.contains("disabled is not allowed in transition mode"),
+        "{said}"
+    );
+    for (word, is_required) in [("optional", false), ("required", true)] {
+        let scenario = scenario(&with(&transition, word));
+        assert_eq!(
+            scenario.key_management(),
+            [KeyManagement::WpaPsk, KeyManagement::Sae]
+        );
+        let management = scenario.management_protection();
+        assert!(management.is_capable && management.is_required == is_required);
+    }
+    let said = refused(&with(&["sae", "sae-ext-key"], "optional"));
+    assert!(said.contains("sae requires ieee80211w required"), "{said}");
+    let said = refused(&with(&[], "optional"));
+    assert!(said.contains("wpa_key_mgmt: the list is empty"), "{said}");
+}
+
+#[test]
+fn suites_restrict_the_key_management() {
+    for (akm, security, expected) in [
+        ("sae", "tkip", Some("tkip uses WPA")),
+        ("wpa-eap", "tkip", None),
+        ("wpa-eap-suite-b-192", "ccmp", Some("requires gcmp256")),
+        ("wpa-eap-suite-b-192", "gcmp256", None),
+        ("owe", "open", None),
+    ] {
+        let words = [("wpa_key_mgmt", akm.into()), ("security", security.into())];
+        match expected {
+            Some(text) => assert!(refused(&words).contains(text), "{akm} {security}"),
+            None => assert_eq!(scenario(&words).key_management().len(), 1),
+        }
+    }
+}
+
+#[test]
 fn an_unknown_word_is_named_with_the_allowed_words() {
     let path_loss = |word: &str| json!({"distance_m": 5, "fading": word});
     for (key, value, words) in [
@@ -260,8 +308,9 @@ fn an_unknown_word_is_named_with_the_allowed_words() {
         ),
         (
             "wpa_key_mgmt",
-            "owe".into(),
-            "wpa_key_mgmt: 'owe' is not one of wpa-psk, wpa-psk-sha256, sae",
+            "wpa3".into(),
+            "wpa_key_mgmt: 'wpa3' is not one of wpa-psk, wpa-psk-sha256, sae, sae-ext-key, owe, wpa-eap, \
+             wpa-eap-sha256, wpa-eap-suite-b-192",
         ),
         (
             "ieee80211w",

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import count
+from typing import Final, Literal, get_args
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.study.cell import Cell
+from airtoll.study.security import Cipher
 
 Axis = Literal["packet_size", "rate", "offered", "security"]
 
@@ -22,6 +24,16 @@ FEW: Final = 3
 
 SERIES_COLOURS: Final = ("#c27a00", "#2f6fb5", "#6d8f33", "#a13d63")
 """Colours of series that are not security levels; distinguishable on light and dark backgrounds."""
+
+
+_OTHERS: Final = 6
+"""The colours of the page for levels that are not open or a cipher."""
+
+
+def colour_names(levels: Iterable[str]) -> list[str]:
+    """The names of the levels' colours in the style sheet. Each cipher has its own; other profiles share a few."""
+    others = (f"other{number % _OTHERS + 1}" for number in count())
+    return [level if level in ("open", *get_args(Cipher)) else next(others) for level in levels]
 
 
 def axis(data: ReportData) -> Axis:

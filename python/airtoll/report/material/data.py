@@ -171,6 +171,7 @@ class ReportData:
         return compare(
             self.values,
             [run.outcome for run in self.runs if run.needed],
+            profiles=self.plan.profiles,
             precision_percent=method.within if method.stop == "precision" else None,
         )
 

@@ -19,6 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 from airtoll.errors import AirtollError
+from airtoll.report.charts.forms import colour_names
 from airtoll.report.material import facts, text
 from airtoll.report.material.data import ReportData, ReportRun
 from airtoll.report.pages.drawn import Drawn
@@ -57,7 +58,7 @@ def html(
     table = tables.comparison
     drawn = Drawn.of(data, paper)
     charts = {chart.id: chart.spec for chart in drawn.charts}
-    config = {"charts": charts, "levels": list(data.comparison.levels)}
+    config = {"charts": charts, "levels": colour_names(data.comparison.levels)}
     scripts = (
         [own("early.js"), _bundle(), own("report.js")] if charts else [own("early.js"), own("report.js")]
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from airtoll import extras
 from airtoll.report.charts.chart import Chart
+from airtoll.report.charts.forms import colour_names
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid, csv_text
@@ -99,7 +100,7 @@ def _tex_row(cells: Iterable[str]) -> str:
 
 def still(data: ReportData, chart: Chart) -> dict[str, Any]:
     """The chart as a picture, with a fixed width and the page's colours for print."""
-    colours = [_colours()[f"level-{level}"] for level in data.comparison.levels]
+    colours = [_colours()[f"level-{level}"] for level in colour_names(data.comparison.levels)]
     ink, muted, line = (_colours()[name] for name in ("ink", "muted", "line"))
     axis = {
         "domainColor": line,

@@ -113,6 +113,7 @@ def method(data: ReportData) -> list[str]:
         f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
         f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted.",
         *_loads(data),
+        *_profiles(data),
         *_stacks(data),
         f"Seed {m.seed} determines the order of runs.",
         "The run is the unit of replication: each run gives one value per metric, and intervals are over runs. "
@@ -167,6 +168,18 @@ def _loads(data: ReportData) -> Iterator[str]:
             if size == "write"
             else "For TCP, the packet size is the payload of a segment (MSS)."
         )
+
+
+def _profiles(data: ReportData) -> Iterator[str]:
+    """The security profiles of the study's own tables, with the keys that [link] and hostapd's rules supply."""
+    link, profiles = data.plan.link, data.plan.profiles
+    if not profiles:
+        return
+    each = (
+        f"{name}{f' ({profile.title})' if profile.title else ''}: {profile.on(link).words()}"
+        for name, profile in profiles.items()
+    )
+    yield f"Security profiles of the study, in hostapd's words. {'; '.join(each)}."
 
 
 def _stacks(data: ReportData) -> Iterator[str]:

@@ -15,6 +15,7 @@ from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_le
 from airtoll.study.link import LinkSettings
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import one_line
+from airtoll.study.security import READY_MADE, not_ready_made
 
 LAB: Final = "imported"
 """The lab of results that other tools recorded."""
@@ -50,6 +51,8 @@ def _parsed(name: str, level: str, where: str) -> Any:
     try:
         if check_factor(name) == "lab":
             raise ValueError(f"the lab of an imported result is {LAB}")
+        if name == "security" and level not in READY_MADE:  # no study declares other profiles
+            raise ValueError(not_ready_made(level))
         return parse_level(name, level)
     except ValueError as error:
         raise UsageError(f"{where}: {name}: {error}") from None

@@ -59,9 +59,10 @@ impl Network {
     /// A network with a handshake for this suite, on the air that these words describe.
     fn with(suite: Suite, words: &[(&str, Value)]) -> Self {
         let of = scenario(words);
-        let (akm, management) = (of.key_management(), of.management_protection());
+        let akms: Vec<_> = of.key_management().iter().map(|one| one.akm().unwrap()).collect();
+        let management = of.management_protection();
         let is_qos = of.tid().is_some();
-        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, management, is_qos);
+        let keys = Keys::of_handshake(suite, &akms, PASSPHRASE, management, is_qos);
         Self::new(words, keys.unwrap())
     }
 
@@ -110,7 +111,7 @@ fn passes(from: &mut Protection, to: &mut Protection) -> bool {
 
 #[test]
 fn both_ends_get_the_key_of_their_own_handshake() {
-    for akm in [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae] {
+    for akm in Akm::ALL {
         for suite in suites() {
             if suite == Suite::Tkip && akm != Akm::WpaPsk {
                 continue;
@@ -128,6 +129,22 @@ fn both_ends_get_the_key_of_their_own_handshake() {
                 assert!(passes(&mut sta, &mut ap), "{}", suite.name());
             }
         }
+    }
+}
+
+#[test]
+fn stations_of_a_network_in_transition_mode_use_the_stronger_key_management() {
+    let akms: Value = ["wpa-psk", "sae"].as_slice().into();
+    let words = [("security", "ccmp".into()), ("wpa_key_mgmt", akms)];
+    let network = Network::with(Suite::Ccmp128, &words);
+    let offered = network.keys.policy().unwrap();
+    assert_eq!(offered.akms, [Akm::WpaPsk, Akm::Sae]);
+    assert!(offered.capabilities.has(RsnCapabilities::MFP_CAPABLE));
+    assert!(!offered.capabilities.has(RsnCapabilities::MFP_REQUIRED));
+    assert_eq!(network.keys.station_policy().unwrap().akms, [Akm::Sae]);
+    for Joined { protections, .. } in network.join().0 {
+        let [mut ap, mut sta] = protections.map(Option::unwrap);
+        assert!(passes(&mut ap, &mut sta));
     }
 }
 
