@@ -11,12 +11,26 @@ use std::io::{self, BufReader};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use wlan_emulator::emulator::Emulator;
+use wlan_emulator::running::Running;
+use wlan_emulator::{hwsim, process};
 
 /// Serves one emulated link on standard input and output until the input ends. Returns the exit status.
 #[pyfunction]
 fn emulate(py: Python<'_>) -> i32 {
+    serve::<Emulator>(py)
+}
+
+/// Serves the medium beneath radios of mac80211_hwsim on standard input and output until the input ends. Returns the
+/// exit status.
+#[pyfunction]
+fn emulate_radios(py: Python<'_>) -> i32 {
+    serve::<hwsim::link::Link>(py)
+}
+
+fn serve<L: Running>(py: Python<'_>) -> i32 {
     py.detach(
-        || match wlan_emulator::process::serve(BufReader::new(io::stdin()), io::stdout()) {
+        || match process::serve::<L>(BufReader::new(io::stdin()), io::stdout()) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("{error}");
@@ -57,7 +71,7 @@ mod _rust {
     #[pymodule_export]
     use super::scenario::{Phy, check_scenario, model, phys, simulate};
     #[pymodule_export]
-    use super::{emulate, pingpong, video};
+    use super::{emulate, emulate_radios, pingpong, video};
     #[pymodule_export]
     const VIDEO_DEADLINE_NS: u64 = wlan_air::traffic::PLAYOUT_DEADLINE.0;
     #[pymodule_export]

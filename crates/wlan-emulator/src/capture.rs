@@ -42,8 +42,8 @@ pub struct Names {
     pub addresses: Vec<MacAddr>,
     /// The TID of the stations' QoS data frames.
     pub tid: u8,
-    /// Station 0, which sends the beacons.
-    pub access_point: AccessPoint,
+    /// Station 0, if the medium sends its beacons.
+    pub access_point: Option<AccessPoint>,
 }
 
 /// A capture that is being written.
@@ -162,8 +162,11 @@ impl Capture {
                 .emit(&mut octets)
             }
             Kind::Beacon => {
+                let Some(access_point) = &mut self.names.access_point else {
+                    return;
+                };
                 let timestamp = self.before + first_bit(ppdu, Beacon::TIMESTAMP_AT);
-                self.names.access_point.beacon(timestamp.0 / 1000, &mut octets)
+                access_point.beacon(timestamp.0 / 1000, &mut octets)
             }
         };
         let mut air = self.take_air(ppdu);

@@ -3,27 +3,19 @@
 //! [`Emulator`] creates the hosts and starts the MAC thread (`mac`).
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_air::{Medium, MediumConfig, Nanos};
 use wlan_ciphers::Suite;
-use wlan_frames::{MacAddr, Role};
+use wlan_frames::Role;
 use wlan_host::clock::Clock;
 use wlan_host::netns;
-use wlan_host::schedule::{Scheduling, claim_real_time};
 use wlan_host::tun::{DEVICE_NAME, Tun};
 use wlan_rsn::Key;
-use wlan_scenario::BadScenario;
 
 use crate::bss::beacon::AccessPoint;
-use crate::bss::joining::{Joined, Joining, JoiningError};
+use crate::bss::joining::{Joined, Joining};
 use crate::bss::keys::Keys;
 use crate::capture::{Capture, Names};
 use crate::config::{Config, ConfigError};
@@ -35,65 +27,26 @@ use crate::mac::counters::Counters;
 use crate::mac::stage::Stages;
 use crate::mac::state::Mac;
 use crate::roster::{self, AP, Roster};
+use crate::running::{Worker, host_facts};
 
 pub use crate::mac::report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
-
-/// Why a link did not start, or stopped early.
-#[derive(Debug, thiserror::Error)]
-pub enum EmulatorError {
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The scenario is invalid.
-    #[error(transparent)]
-    Scenario(#[from] BadScenario),
-    /// A station could not join the link.
-    #[error(transparent)]
-    Joining(#[from] JoiningError),
-    /// The configuration of the medium is invalid.
-    #[error(transparent)]
-    Medium(#[from] wlan_air::ConfigError),
-    /// The kernel refused a namespace or a device.
-    #[error("{0}")]
-    Setup(io::Error),
-    /// The capture of the air could not be written.
-    #[error("capture of the air: {0}")]
-    Capture(io::Error),
-    /// The MAC thread stopped at a fatal error.
-    #[error("MAC thread: {0}")]
-    Mac(io::Error),
-}
-
-/// A host of a running link.
-pub struct HostFacts<'e> {
-    /// `ap`; `sta`, or `sta1`, `sta2`, ... if there are several stations; `server`.
-    pub name: String,
-    /// IPv4 address in a /24 network.
-    pub ipv4: Ipv4Addr,
-    /// IPv6 address in a /64 network.
-    pub ipv6: Ipv6Addr,
-    /// Address of the host's frames on the air, and of its device if the device carries Ethernet frames.
-    pub mac: MacAddr,
-    /// Network namespace of the host.
-    pub namespace: &'e OwnedFd,
-}
+pub use crate::running::{EmulatorError, HostFacts, Running};
 
 /// A running link.
 pub struct Emulator {
     roster: Roster,
     namespaces: Vec<OwnedFd>,
     facts: Facts,
-    requests: Sender<Sender<Report>>,
-    wake: Arc<EventFd>,
-    mac: JoinHandle<Result<(), EmulatorError>>,
+    mac: Worker<Report>,
 }
 
-impl Emulator {
+impl Running for Emulator {
+    type Config = Config;
+    type Facts = Facts;
+    type Report = Report;
+
     /// Creates the hosts' namespaces and devices, joins the stations and starts the MAC thread.
-    ///
-    /// # Errors
-    /// The configuration is invalid, or the kernel refuses a namespace, a device or the capture file.
-    pub fn start(config: &Config) -> Result<Self, EmulatorError> {
+    fn start(config: &Config) -> Result<Self, EmulatorError> {
         let words = &config.scenario;
         let scenario = words.build()?;
         if words.is_sealed_by_link() {
@@ -112,12 +65,7 @@ impl Emulator {
         let (namespaces, hosts) = create_hosts(roster, config, around)?;
         let offloads = hosts[AP].offloads();
         let capture = start_capture(config.pcap.as_deref(), bss.names, &bss.sent, bss.took)?;
-        let wake = Arc::new(
-            EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-                .map_err(|error| EmulatorError::Setup(error.into()))?,
-        );
-        let (requests, queue) = channel();
-        let (mac, scheduling) = spawn(Mac {
+        let (mac, scheduling) = Worker::start("mac", |orders| Mac {
             clock: Clock::start(config.clock),
             roster,
             around,
@@ -135,8 +83,7 @@ impl Emulator {
             capture,
             data_on_air: 0,
             looked_at: Nanos::ZERO,
-            wake: Arc::clone(&wake),
-            requests: queue,
+            orders,
             // Two full station queues, plus the frames being read.
             pool: Pool::new(2 * station.queue_limit + 2),
             passing: Vec::new(),
@@ -168,52 +115,24 @@ impl Emulator {
             roster,
             namespaces,
             facts,
-            requests,
-            wake,
             mac,
         })
     }
 
-    /// The hosts, by name, with their addresses and network namespaces.
-    pub fn hosts(&self) -> impl Iterator<Item = HostFacts<'_>> {
-        self.namespaces
-            .iter()
-            .enumerate()
-            .map(|(host, namespace)| HostFacts {
-                name: self.roster.name(host),
-                ipv4: roster::ipv4(host),
-                ipv6: roster::ipv6(host),
-                mac: roster::mac(host),
-                namespace,
-            })
+    fn hosts(&self) -> impl Iterator<Item = HostFacts<'_>> {
+        host_facts(self.roster, &self.namespaces)
     }
 
-    /// The properties of the link.
-    pub fn facts(&self) -> Facts {
+    fn facts(&self) -> Facts {
         self.facts.clone()
     }
 
-    /// Totals so far. `None` if the MAC thread has ended; [`Emulator::stop`] returns the reason.
-    pub fn report(&self) -> Option<Report> {
-        let (answer, report) = channel();
-        self.requests.send(answer).ok()?;
-        self.wake.write(1).ok()?;
-        report.recv().ok()
+    fn report(&self) -> Option<Report> {
+        self.mac.report()
     }
 
-    /// Takes the link down.
-    ///
-    /// # Errors
-    /// The MAC thread ended early, or the capture could not be written to disk.
-    pub fn stop(self) -> Result<(), EmulatorError> {
-        drop(self.requests);
-        // The write wakes the thread, which then finds the request channel closed.
-        self.wake
-            .write(1)
-            .map_err(|error| EmulatorError::Mac(error.into()))?;
-        self.mac
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    fn stop(self) -> Result<(), EmulatorError> {
+        self.mac.stop()
     }
 }
 
@@ -258,7 +177,7 @@ impl JoinedBss {
             names: Names {
                 addresses: (0..roster.on_air()).map(roster::mac).collect(),
                 tid: tid.unwrap_or_default(),
-                access_point,
+                access_point: Some(access_point),
             },
             sent,
             took,
@@ -294,25 +213,6 @@ fn create_hosts(
     });
     let hosts: Result<Vec<_>, EmulatorError> = hosts.collect();
     Ok(hosts?.into_iter().unzip())
-}
-
-/// Starts the MAC thread. Returns the thread and its scheduling.
-fn spawn(mut mac: Mac) -> Result<(JoinHandle<Result<(), EmulatorError>>, Scheduling), EmulatorError> {
-    let (started, scheduling) = channel();
-    let thread = std::thread::Builder::new()
-        .name("mac".into())
-        .spawn(move || {
-            // The receiver waits for exactly this message.
-            let _ = started.send(claim_real_time());
-            let outcome = mac.run().map_err(EmulatorError::Mac);
-            let written = mac
-                .capture
-                .map_or(Ok(()), Capture::finish)
-                .map_err(EmulatorError::Capture);
-            outcome.and(written)
-        })
-        .map_err(EmulatorError::Setup)?;
-    Ok((thread, scheduling.recv().unwrap_or(Scheduling::Other)))
 }
 
 /// Both ends of a station's association.

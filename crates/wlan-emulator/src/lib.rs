@@ -3,7 +3,9 @@
 //!
 //! - [`process`]: the emulator as a process with an interface in lines of JSON
 //! - [`emulator`]: creates the hosts and starts the MAC thread
-//! - [`config`]: the configuration of a link
+//! - [`hwsim`]: the medium beneath the radios of mac80211_hwsim
+//! - [`config`]: the configuration of an emulated link
+//! - [`running`]: a link that runs: hosts, thread, errors
 //! - `mac`: the MAC thread and its hot path, step by step
 //! - `capture`: a capture of the air, as an observer would record it
 //! - `bss`: the keys and beacons of the BSS, and the joining of stations
@@ -19,6 +21,8 @@ mod capture;
 pub mod config;
 pub mod emulator;
 mod frames;
+pub mod hwsim;
 mod mac;
 pub mod process;
 mod roster;
+pub mod running;

@@ -1,7 +1,7 @@
 //! The emulator as a process that reads and writes lines of JSON.
 //!
-//! The first input line is the [`Config`]. The process answers with one line that describes the link, or with
-//! `{"error": ...}`. It answers each further line `"counters"` with a [`Report`](crate::emulator::Report). The end of
+//! The first input line is the configuration of the link. The process answers with one line that describes the link, or with
+//! `{"error": ...}`. It answers each further line `"counters"` with a [`Running::Report`]. The end of
 //! the input ends the emulator, so the emulator stops even if its parent process dies.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,10 @@ use std::os::fd::AsRawFd;
 
 use serde::Serialize;
 
-use crate::config::Config;
-use crate::emulator::{Emulator, Facts, HostFacts};
+use crate::running::{HostFacts, Running};
 
 #[derive(Serialize)]
-struct Ready {
+struct Ready<F> {
     /// The process ID in the `/proc` of the caller: the emulator runs in its own PID namespace.
     pid: u32,
     /// The descriptor of each host's network namespace.
@@ -23,7 +22,7 @@ struct Ready {
     /// The addresses of each host.
     addresses: BTreeMap<String, Addresses>,
     #[serde(flatten)]
-    facts: Facts,
+    facts: F,
 }
 
 #[derive(Serialize)]
@@ -38,12 +37,12 @@ struct Failure {
     error: String,
 }
 
-/// Serves one emulated link until `input` ends.
+/// Serves one link until `input` ends.
 ///
 /// # Errors
 /// A description of the failure, in one line.
-pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), String> {
-    let outcome = converse(input, &mut output);
+pub fn serve<L: Running>(input: impl BufRead, mut output: impl Write) -> Result<(), String> {
+    let outcome = converse::<L>(input, &mut output);
     if let Err(error) = &outcome {
         // The reader may be gone; the exit status also reports the failure.
         let _ = answer(&mut output, &Failure { error: error.clone() });
@@ -51,13 +50,13 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), String> 
     outcome
 }
 
-fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), String> {
+fn converse<L: Running>(input: impl BufRead, output: &mut impl Write) -> Result<(), String> {
     let mut lines = input.lines();
     let Some(first) = lines.next() else { return Ok(()) };
-    let config: Config = first
+    let config: L::Config = first
         .map_err(|error| error.to_string())
         .and_then(|line| serde_json::from_str(&line).map_err(|error| format!("configuration: {error}")))?;
-    let emulator = Emulator::start(&config).map_err(|error| error.to_string())?;
+    let link = L::start(&config).map_err(|error| error.to_string())?;
     let pid = std::fs::read_link("/proc/self")
         .ok()
         .and_then(|link| link.to_str()?.parse().ok())
@@ -78,21 +77,21 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), String> 
         output,
         &Ready {
             pid,
-            namespace_fds: emulator.hosts().map(fd).collect(),
-            addresses: emulator.hosts().map(addresses).collect(),
-            facts: emulator.facts(),
+            namespace_fds: link.hosts().map(fd).collect(),
+            addresses: link.hosts().map(addresses).collect(),
+            facts: link.facts(),
         },
     )?;
     for line in lines {
         match line.map_err(|error| error.to_string())?.as_str() {
-            "\"counters\"" => match emulator.report() {
+            "\"counters\"" => match link.report() {
                 Some(report) => answer(output, &report)?,
                 None => break,
             },
             other => return Err(format!("unknown request {other}")),
         }
     }
-    emulator.stop().map_err(|error| error.to_string())
+    link.stop().map_err(|error| error.to_string())
 }
 
 fn answer(output: &mut impl Write, value: &impl Serialize) -> Result<(), String> {

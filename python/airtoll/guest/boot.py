@@ -34,6 +34,12 @@ EPOCH_S: Final = 1_767_225_600
 STILL_S: Final = 60.0
 """Real time without a sign of life after which a guest in virtual time counts as hanging."""
 
+_STOP_QUEUE: Final = 256
+"""Frames that a radio holds before it stops its queues: four of the longest A-MPDUs."""
+
+_MAX_QUEUE: Final = 100_000
+"""Frames that a radio holds before it drops some. It stops its queues long before."""
+
 _ASKED_S: Final = 2.0  # time for the kernel to name the running program
 _LAST_LINES: Final = 12
 
@@ -74,7 +80,15 @@ def command(kernel: Path, clock: Clock, core: int | None) -> list[str]:
         *("rootfstype=hostfs", "rootflags=/", "ro", f"mem={MEMORY_MIB}M", "uml_dir=/proc/self/cwd/"),
         *("con=null", "con0=fd:0,fd:1", "quiet", "loglevel=3", "seccomp=on", "norandmaps", "panic=-1"),
         *virtual,
-        *("mac80211_hwsim.radios=0", f"init={sys.executable}", "--", "-I", "-m", "airtoll.guest.inside"),
+        *("mac80211_hwsim.radios=0", f"mac80211_hwsim.max_queue={_MAX_QUEUE}"),
+        *(
+            f"mac80211_hwsim.stop_queue={_STOP_QUEUE}",
+            f"init={sys.executable}",
+            "--",
+            "-I",
+            "-m",
+            "airtoll.guest.inside",
+        ),
     ]
 
 

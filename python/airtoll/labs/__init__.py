@@ -19,7 +19,7 @@ from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.plan import varying_factors
 from airtoll.study.security import SecurityProfile
 
-LABS = ("air", "sim")
+LABS = ("air", "linux", "sim")
 
 
 def open_lab(
@@ -38,6 +38,10 @@ def open_lab(
         from airtoll.labs.air import Air
 
         return Air(link, stacks, clock, profiles)
+    if name == "linux":
+        from airtoll.labs.linux import Linux
+
+        return Linux(link, stacks, clock, profiles)
     if name == "sim":
         from airtoll.labs.sim import Sim
 

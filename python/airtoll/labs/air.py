@@ -9,8 +9,8 @@ has a name in the file system, and nothing requires cleanup. Without root, all o
 import hashlib
 import json
 import os
-import selectors
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
@@ -23,6 +23,7 @@ from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Known, Link, last_words
+from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import closed_forms, obstacle
@@ -110,7 +111,7 @@ class Air:
         return (
             next(_of_profile(cell.security, profile), None)
             or next(self._obstacles(of_cipher, settings), None)
-            or obstacle(_scenario(of_cipher, settings))
+            or obstacle(air_scenario(of_cipher, settings))
         )
 
     def _obstacles(self, cell: Cell, settings: LinkSettings) -> Iterator[str]:
@@ -150,23 +151,23 @@ class Air:
         beacon_key = _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
         words = {"security": "open"} if by_link else {}
         config = {
-            "scenario": _scenario(cell, settings, seed=seed, **words).wire(),
+            "scenario": air_scenario(cell, settings, seed=seed, **words).wire(),
             "device": "ethernet" if by_link else "ip",
-            "wep_key": _wep_key(cell, seed),
+            "wep_key": wep_key(cell, seed),
             "wpa_passphrase": WPA_PASSPHRASE,
             "beacon_key": beacon_key,
             "clock": self._clock,
             "pcap": None if pcap is None else str(pcap),
         }
-        emulator = _Emulator(config)
+        emulator = Emulator(config)
         with ExitStack() as stack:
             stack.enter_context(emulator)
             hosts = {role: emulator.host(role) for role in emulator.roles}
             for host in hosts.values():
-                _configure(host, emulator, overhead_b, settings)
+                configure(host, emulator, overhead_b, settings)
             link = stack.enter_context(_overlay(cell, settings, hosts, emulator)) if by_link else None
             known = Known(
-                capacity_open_bit_per_s=_capacity_open_bit_per_s(cell, settings),
+                capacity_open_bit_per_s=open_capacity_bit_per_s(cell, settings),
                 cipher=cell.security,
                 rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
                 seed=seed,
@@ -184,7 +185,7 @@ class Air:
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
                 "link_overhead_bytes": overhead_b,
-                **_stack_facts(cell, settings, self._stacks.get(cell.stack)),
+                **stack_facts(cell, settings, self._stacks.get(cell.stack)),
                 **(link.facts() if link else {}),
             }
             facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] else None
@@ -203,7 +204,7 @@ class Air:
 
 
 def _overlay(
-    cell: Cell, settings: LinkSettings, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
+    cell: Cell, settings: LinkSettings, hosts: Mapping[str, NamespaceHost], emulator: "Emulator"
 ) -> AbstractContextManager[Overlay]:
     """The link that seals the cell's packets between the stations and the access point or the server behind it."""
     members = {
@@ -221,16 +222,16 @@ def _overlay(
     )
 
 
-def _capacity_open_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
+def open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
     """Highest UDP payload rate that the cell's senders together put on an open link, when all are saturated.
 
     With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
     """
-    one_hop = capacity_bit_per_s(_scenario(cell, settings, security="open"))
+    one_hop = capacity_bit_per_s(air_scenario(cell, settings, security="open"))
     return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
 
 
-def _scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:
+def air_scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:
     levels = {"transport": "udp", "traffic": "saturated", **words}
     return scenario_of(cell, settings, **levels)
 
@@ -273,7 +274,7 @@ def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
     return tuple((station, "server" if cell.topology == "wired-ap" else "ap") for station in stations)
 
 
-def _wep_key(cell: Cell, seed: int) -> str | None:
+def wep_key(cell: Cell, seed: int) -> str | None:
     """The WEP key shared by all stations, in hexadecimal digits; None without WEP."""
     if not cell.security.startswith("wep"):
         return None
@@ -347,7 +348,7 @@ _SYSCTLS: Mapping[str, str] = {
 """Sysctls in net.ipv4 that each network namespace has separately, by setting."""
 
 
-def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
+def stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
     """Settings of the hosts' TCP/IP stacks; None is the kernel's default."""
     return {
         "stack": cell.stack,
@@ -361,8 +362,8 @@ def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dic
     }
 
 
-def _configure(
-    host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int | None, settings: LinkSettings
+def configure(
+    host: NamespaceHost, emulator: "Emulator", link_overhead_b: int | None, settings: LinkSettings
 ) -> None:
     """Configure the host's addresses and TCP/IP stack. TUN devices have no neighbours to resolve: no ARP, no DAD.
 
@@ -403,22 +404,23 @@ def _configure(
         raise AirtollError(f"lab air: configuring {role}: {last_words(done.stderr, done.stdout)}")
 
 
-class _Emulator:
+class Emulator:
     """The emulator process. Its requests and answers are lines of JSON on its standard input and output."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], program: Sequence[str] = _EMULATOR) -> None:
         way = _unshare_options()
         if way is None:
             raise UsageError(missing() or "lab air cannot create network namespaces")
         self._user_namespace = bool(way)
         self._process = subprocess.Popen(
-            ["unshare", *way, "--net", "--pid", "--fork", "--kill-child", "--", *_EMULATOR],
+            ["unshare", *way, "--net", "--pid", "--fork", "--kill-child", "--", *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        self._unread = b""
+        assert self._process.stdout is not None
+        self._lines = Lines(self._process.stdout)
         try:
             ready = self._ask(config)
         except BaseException:
@@ -434,7 +436,7 @@ class _Emulator:
         }
         self.facts: dict[str, Any] = ready
 
-    def __enter__(self) -> "_Emulator":
+    def __enter__(self) -> "Emulator":
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -466,19 +468,14 @@ class _Emulator:
         return answer
 
     def _read_line(self) -> bytes:
-        assert self._process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if not selector.select(_ANSWER_TIMEOUT_S):
-                    raise AirtollError(
-                        f"lab air: the emulator did not answer within {_ANSWER_TIMEOUT_S:.0f} s"
-                    )
-                chunk = os.read(self._process.stdout.fileno(), 65536)
-                if not chunk:
-                    raise self._failure()
-                self._unread += chunk
-        line, self._unread = self._unread.split(b"\n", 1)
+        try:
+            line = self._lines.next(time.monotonic() + _ANSWER_TIMEOUT_S)
+        except TimeoutError:
+            raise AirtollError(
+                f"lab air: the emulator did not answer within {_ANSWER_TIMEOUT_S:.0f} s"
+            ) from None
+        if line is None:
+            raise self._failure()
         return line
 
     def died(self) -> AirtollError | None:

@@ -129,6 +129,8 @@ class Throughput:
         offered = offered_loads_bit_per_s(link, cell, method, flows)
         asked_for_all = cell.offered == "max" and method.udp_load == "overload"
         sent_least = 1 / OVERLOAD if asked_for_all else SENT_LEAST
+        if link.known.blocks_senders:
+            sent_least = 0.0  # the link, not the client, limits the load
         shared = ["-w", buffer] if buffer else []
         if cell.transport == "tcp":
             shared += ["-C", link.known.congestion_control or "cubic"]

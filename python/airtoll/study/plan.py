@@ -50,12 +50,9 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
         settings |= study.quick.model_dump(exclude_none=True, exclude={"factors"})
     method = Method(**settings)
 
+    name = study.lab.name if lab is None else lab
     pairs = [
-        _Pair.of(
-            dict(zip(_PAIRED, levels, strict=True)),
-            factors["security"],
-            study.lab.name if lab is None else lab,
-        )
+        _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
         for levels in product(*(factors[name] for name in _PAIRED))
     ]
     runs: list[Run] = []
@@ -86,7 +83,8 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
         link=study.link,
         stacks=study.stack,
         profiles=study.security,
-        clock=study.lab.clock if clock is None else clock,
+        # Lab linux runs only in guests.
+        clock=clock or ("virtual" if name == "linux" else study.lab.clock),
         runs=tuple(runs),
     )
 

@@ -88,7 +88,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
     let names = Names {
-        access_point: AccessPoint::new(addresses[0], &config, tid, &keys, bigtk),
+        access_point: Some(AccessPoint::new(addresses[0], &config, tid, &keys, bigtk)),
         addresses: addresses.clone(),
         tid: tid.unwrap_or_default(),
     };
@@ -574,7 +574,13 @@ fn a_block_ack_covers_the_mpdus_of_its_addressee() {
     let config = words.build().unwrap().medium;
     let addresses: Vec<_> = (1..=3).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
     let names = Names {
-        access_point: AccessPoint::new(addresses[0], &config, Some(0), &Keys::Open, None),
+        access_point: Some(AccessPoint::new(
+            addresses[0],
+            &config,
+            Some(0),
+            &Keys::Open,
+            None,
+        )),
         addresses: addresses.clone(),
         tid: 0,
     };

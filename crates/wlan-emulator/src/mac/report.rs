@@ -125,7 +125,7 @@ pub struct Sent {
 
 impl Sent {
     /// The totals of a station, with its processor's busy time at `now`.
-    pub(super) fn new(of: &StationCounters, processor: Option<&Stage>, now: Nanos) -> Self {
+    pub(crate) fn new(of: &StationCounters, processor: Option<&Stage>, now: Nanos) -> Self {
         Self {
             ppdus: of.txops,
             mpdus: of.mpdus,

@@ -1,9 +1,5 @@
 //! The state of the MAC thread.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
-
-use nix::sys::eventfd::EventFd;
 use wlan_air::{Medium, Nanos};
 use wlan_host::clock::Clock;
 
@@ -15,6 +11,7 @@ use crate::frames::frame::{Around, Frame, Pool};
 use crate::frames::host::Host;
 use crate::frames::station::End;
 use crate::roster::{AP, Roster};
+use crate::running::Orders;
 
 /// The state of the MAC thread.
 pub struct Mac {
@@ -34,8 +31,7 @@ pub struct Mac {
     pub data_on_air: usize,
     /// Last time at which the devices of all hosts behind a processor or wire were read.
     pub looked_at: Nanos,
-    pub wake: Arc<EventFd>,
-    pub requests: Receiver<Sender<Report>>,
+    pub orders: Orders<Report>,
     /// Frames to reuse.
     pub pool: Pool,
     /// Frames in transit between two stages within one call. Reused to avoid allocations.

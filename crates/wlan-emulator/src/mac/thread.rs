@@ -21,7 +21,6 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
@@ -37,6 +36,7 @@ use crate::capture::Capture;
 use crate::frames::host::Arrival;
 use crate::frames::sent::duration_us;
 use crate::roster::MAX_HOSTS;
+use crate::running::Work;
 
 /// Limit of packets read from one device before the thread checks the medium's time again. It keeps a host that sends
 /// faster than the thread reads from delaying the air.
@@ -45,13 +45,6 @@ const DRAIN_LIMIT: usize = 512;
 /// Interval at which the device of a host is read while the host's processor or wire is busy. Reading the device makes
 /// excess packets overflow the queue of the processor or wire, which counts drops, rather than the device's queue.
 const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
-
-/// Whether the thread continues.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Go,
-    Stop,
-}
 
 /// Selects the hosts whose packets are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,9 +69,9 @@ struct Ahead {
     idle: bool,
 }
 
-impl Mac {
-    pub fn run(&mut self) -> io::Result<()> {
-        while self.answer_requests() == Next::Go {
+impl Work<Report> for Mac {
+    fn work(&mut self) -> io::Result<()> {
+        while self.orders.answer(|| self.report()) {
             if !self.stages.is_empty() {
                 self.catch_up(self.clock.now());
             }
@@ -90,6 +83,12 @@ impl Mac {
         Ok(())
     }
 
+    fn finish(self) -> io::Result<()> {
+        self.capture.map_or(Ok(()), Capture::finish)
+    }
+}
+
+impl Mac {
     fn look_ahead(&self) -> Ahead {
         let air = self.medium.next_event();
         // While data is on the air, every frame for the air waits for its end. Processors and wires therefore matter
@@ -125,7 +124,7 @@ impl Mac {
         }
         if (ahead.idle || !self.stages.is_empty()) && self.wait_for_arrival(ahead)? {
             // The read fails unless a request woke the thread.
-            let _ = self.wake.read();
+            let _ = self.orders.wake.read();
             let now = self.clock.now();
             // A packet that arrived after the next event was due must not change that event.
             if ahead.due.is_none_or(|due| now < due) {
@@ -177,7 +176,7 @@ impl Mac {
                 polled.push(PollFd::new(host.device(), PollFlags::POLLIN));
             }
         }
-        polled.push(PollFd::new(self.wake.as_fd(), PollFlags::POLLIN));
+        polled.push(PollFd::new(self.orders.wake.as_fd(), PollFlags::POLLIN));
         Ok(self.clock.wait_readable(&mut polled, until)? || early)
     }
 
@@ -194,17 +193,6 @@ impl Mac {
             None => {}
         }
         Ok(())
-    }
-
-    fn answer_requests(&self) -> Next {
-        loop {
-            match self.requests.try_recv() {
-                // The requester may be gone.
-                Ok(answer) => drop(answer.send(self.report())),
-                Err(TryRecvError::Empty) => return Next::Go,
-                Err(TryRecvError::Disconnected) => return Next::Stop,
-            }
-        }
     }
 
     fn report(&self) -> Report {

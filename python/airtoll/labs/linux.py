@@ -1,0 +1,351 @@
+"""Lab `linux`: the Wi-Fi stack of Linux without radios. hostapd, wpa_supplicant and mac80211 as shipped, above the
+medium of lab `air`.
+
+Each host has a radio of mac80211_hwsim in a network namespace of its own. mac80211 builds, protects and acknowledges
+the frames and chooses their rates; a process (Rust, `wlan_emulator::hwsim`) moves them between the radios in the time
+that the medium gives them. The lab runs in a guest, whose kernel has mac80211_hwsim with the changes that a medium
+requires (`airtoll.guest`).
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from shutil import which
+from socket import AF_UNIX, SOCK_DGRAM, socket
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from airtoll import _rust
+from airtoll.clock import Clock
+from airtoll.errors import AirtollError
+from airtoll.labs import hostapd
+from airtoll.labs.air import (
+    IPS,
+    MTU_B,
+    WPA_PASSPHRASE,
+    Emulator,
+    air_scenario,
+    configure,
+    open_capacity_bit_per_s,
+    pairs,
+    stack_facts,
+    wep_key,
+)
+from airtoll.labs.base import Known, Link, last_words
+from airtoll.labs.lines import Lines
+from airtoll.labs.namespace import Command, NamespaceHost, python_command
+from airtoll.labs.sim import obstacle
+from airtoll.study.cell import Cell, resolved
+from airtoll.study.factors import StackName
+from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.security import SecurityProfile, with_ready_made
+
+CAN_SET: Final = (
+    *("band", "wpa_key_mgmt", "ieee80211w", "beacon_prot", "beacon_interval", "error_model", "rate_control"),
+    *("congestion_control", "window", "udp_buffer", "timestamps", "sack", "segmentation_offload"),
+    "ip_fragments",
+)
+"""The settings of a study's [link] that this lab supports."""
+
+_RADIOS: Final = python_command(
+    "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
+)
+_INTERFACE: Final = _rust.DEVICE_NAME
+_JOIN_TIMEOUT_S: Final = 10.0
+_COMMAND_TIMEOUT_S: Final = 10.0
+_LOG: Final = ("-f", "/dev/stdout")  # otherwise their output waits in a buffer
+_DSSS_MBPS: Final = (1, 2, 5.5, 11)
+_DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
+
+# Sends ten datagrams to the discard port of the address: minstrel applies a fixed rate only after it has reported
+# frames for 50 ms, and ARP and neighbour discovery are over.
+_GREET: Final = """
+import socket, sys, time
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+with socket.socket(family, socket.SOCK_DGRAM) as greeter:
+    for _ in range(10):
+        try:
+            greeter.sendto(b"greeting", (sys.argv[1], 9))
+        except ConnectionRefusedError:
+            pass
+        time.sleep(0.02)
+"""
+
+
+class Linux:
+    """An access point and stations with radios of mac80211_hwsim, and the medium beneath them."""
+
+    name = "linux"
+    virtual = False
+
+    def __init__(
+        self,
+        link: LinkSettings | None = None,
+        stacks: Mapping[StackName, Stack] | None = None,
+        clock: Clock = "virtual",
+        profiles: Mapping[str, SecurityProfile] | None = None,
+    ) -> None:
+        """The arguments are those of `Air`."""
+        self._clock = clock
+        self._link = link or LinkSettings()
+        self._stacks = stacks or {}
+        self._profiles = with_ready_made(profiles)
+
+    def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings, SecurityProfile]:
+        """The cell with its cipher as its security level, its settings of the link, and its profile."""
+        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        return of_cipher, settings, self._profiles[cell.security].on(settings)
+
+    def check(self, cell: Cell) -> str | None:
+        """Return why this lab does not support the cell, or None if it does."""
+        of_cipher, settings, profile = self._resolved(cell)
+        return (
+            next(self._obstacles(cell, settings), None)
+            or next(hostapd.obstacles(cell.security, profile, cell), None)
+            or obstacle(air_scenario(of_cipher, settings))
+        )
+
+    def _obstacles(self, cell: Cell, settings: LinkSettings) -> Iterator[str]:
+        if self._clock == "real":
+            yield "lab linux requires the virtual clock: --clock virtual"
+        for setting in settings.given():
+            if setting not in CAN_SET:
+                yield f"link.{setting}: lab linux cannot set it"
+        if cell.topology == "wired-ap":
+            yield "topology 'wired-ap': lab linux does not support it; labs air and sim do"
+        if cell.crypto_at == "card" and cell.security != "open":
+            yield "crypto_at 'card': lab linux seals frames on the host; labs air and sim have cards"
+
+    def missing(self) -> str | None:
+        """Return what prevents the lab from running on this machine, with the remedy, or None."""
+        return _missing_command()
+
+    @contextmanager
+    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
+        """Bring the link up. Leaving the context takes it down."""
+        of_cipher, settings, profile = self._resolved(cell)
+        config = {
+            "scenario": air_scenario(of_cipher, settings, seed=seed).wire(),
+            "clock": self._clock,
+            "pcap": None if pcap is None else str(pcap),
+        }
+        secret = wep_key(of_cipher, seed) or WPA_PASSPHRASE
+        with ExitStack() as stack:
+            emulator = stack.enter_context(Emulator(config, _RADIOS))
+            hosts = {role: emulator.host(role) for role in emulator.roles}
+            network = stack.enter_context(_network(hosts, profile, of_cipher, settings, secret))
+            for host in hosts.values():
+                configure(host, emulator, None, settings)
+            if settings.rate_control != "minstrel":
+                for role in hosts:
+                    _fix_rate(role, of_cipher)
+            for station, server in pairs(cell):
+                for ip in IPS:
+                    _greet(hosts[station], emulator.addresses[server, ip])
+                    _greet(hosts[server], emulator.addresses[station, ip])
+            known = Known(
+                capacity_open_bit_per_s=open_capacity_bit_per_s(of_cipher, settings),
+                cipher=of_cipher.security,
+                rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
+                seed=seed,
+                congestion_control=settings.congestion_control,
+                tcp_window_bytes=settings.window,
+                udp_buffer_bytes=settings.udp_buffer,
+                blocks_senders=True,
+                virtual_time=self._clock == "virtual",
+            )
+            facts = {
+                **emulator.facts,
+                **network,
+                "emulated": True,
+                "clock": self._clock,
+                "seed": seed,
+                "ssid": hostapd.SSID,
+                "mtu_bytes": MTU_B,
+                "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
+                **stack_facts(of_cipher, settings, self._stacks.get(cell.stack)),
+            }
+            facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] not in (None, "owe") else None
+            yield Link(
+                hosts=hosts,
+                addresses=emulator.addresses,
+                facts=facts,
+                counters=emulator.counters,
+                pairs=pairs(cell),
+                known=known,
+            )
+
+
+@contextmanager
+def _network(
+    hosts: Mapping[str, NamespaceHost],
+    profile: SecurityProfile,
+    cell: Cell,
+    settings: LinkSettings,
+    secret: str,
+) -> Iterator[dict[str, Any]]:
+    """Hostapd on the access point and wpa_supplicant on the stations, connected. Yields what they negotiated.
+
+    Raises AirtollError if a program exits, or if a station does not connect in time.
+    """
+    with TemporaryDirectory(prefix="airtoll-linux-") as name, ExitStack() as stack:
+        folder = Path(name)
+        control = folder / "control"
+
+        def start(role: str, text: str, argv: list[str]) -> Command:
+            file = folder / f"{role}.conf"
+            file.touch(mode=0o600)
+            file.write_text(text, encoding="ascii")
+            process = hosts[role].popen([*argv, str(file)])
+            stack.callback(_end, process)
+            return process
+
+        text = hostapd.access_point(
+            profile, cell, settings, interface=_INTERFACE, control=str(control / "ap"), secret=secret
+        )
+        control.mkdir()
+        _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
+        stations = [role for role in hosts if role.startswith("sta")]
+        supplicants = []
+        for role in stations:
+            text = hostapd.station(profile, cell, settings, control=str(control / role), secret=secret)
+            argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
+            supplicants.append(start(role, text, argv))
+        began_s = time.monotonic()
+        for role, process in zip(stations, supplicants, strict=True):
+            _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", process)
+        joined_s = time.monotonic() - began_s
+        statuses = [_status(control / role) for role in stations]
+        keys = {role: _pairwise_key(role) for role in stations}
+        found = {
+            (key[0] if key else "open", status["key_mgmt"])
+            for key, status in zip(keys.values(), statuses, strict=True)
+        }
+        if len(found) != 1:
+            words = " and ".join(sorted(" ".join(each) for each in found))
+            raise AirtollError(f"lab linux: the stations negotiated different protection: {words}")
+        cipher, akm = found.pop()
+        yield {
+            "cipher": cipher,
+            "wpa_key_mgmt": hostapd.key_management(akm),
+            "ieee80211w": statuses[0].get("pmf", "0") != "0",
+            "group_cipher": statuses[0].get("group_cipher"),
+            "frequency_mhz": int(statuses[0]["freq"]),
+            "joining_ms": joined_s * 1e3,
+            "temporal_keys": {role: key[1] for role, key in keys.items() if key is not None},
+        }
+
+
+def _end(process: Command) -> None:
+    process.terminate()
+    process.communicate()
+
+
+def _wait_for(event: str, program: str, process: Command) -> None:
+    """Wait until the program prints a line with the event. Raises AirtollError with its last words otherwise."""
+    assert process.stdout is not None
+    lines = Lines(process.stdout)
+    until_s = time.monotonic() + _JOIN_TIMEOUT_S
+    printed: list[bytes] = []
+    with suppress(TimeoutError):
+        while (line := lines.next(until_s)) is not None:
+            printed.append(line)
+            if event.encode() in line:
+                return
+    words = last_words(b"\n".join(printed))
+    raise AirtollError(f"lab linux: {program}: {words}")
+
+
+def _status(control: Path) -> dict[str, str]:
+    """The status of wpa_supplicant, through its control interface (wpa_ctrl.h)."""
+    with socket(AF_UNIX, SOCK_DGRAM) as client:
+        client.settimeout(_COMMAND_TIMEOUT_S)
+        client.bind(str(control.with_suffix(".client")))
+        client.connect(str(control / _INTERFACE))
+        client.send(b"STATUS")
+        answer = client.recv(4096).decode(errors="replace")
+    return dict(line.split("=", 1) for line in answer.splitlines() if "=" in line)
+
+
+def _run(host: NamespaceHost, argv: list[str]) -> str:
+    done = host.run(argv, _COMMAND_TIMEOUT_S)
+    if done.returncode != 0:
+        raise AirtollError(f"lab linux: {argv[0]} on {host.name}: {last_words(done.stderr, done.stdout)}")
+    return done.stdout.decode(errors="replace")
+
+
+_SUITES: Final[Mapping[str, str]] = {
+    "00-0f-ac:1": "wep40",
+    "00-0f-ac:2": "tkip",
+    "00-0f-ac:4": "ccmp",
+    "00-0f-ac:5": "wep104",
+    "00-0f-ac:8": "gcmp",
+    "00-0f-ac:9": "gcmp256",
+    "00-0f-ac:10": "ccmp256",
+}
+"""Cipher suites by selector (IEEE Std 802.11-2020, Table 9-149)."""
+
+
+def _pairwise_key(role: str) -> tuple[str, str] | None:
+    """Cipher and key, in hexadecimal digits, that mac80211 of a station uses with the access point; None if open."""
+    keys = sorted((_DEBUG / role / "keys").iterdir())
+    # A WEP key belongs to no station.
+    for key in [*(key for key in keys if (key / "station").exists()), *keys]:
+        selector = (key / "algorithm").read_text(encoding="ascii").strip()
+        digits = (key / "key").read_text(encoding="ascii").strip()
+        return _SUITES.get(selector, selector), digits
+    return None
+
+
+def _fix_rate(role: str, cell: Cell) -> None:
+    """Make minstrel of a host's radio use the cell's rate for every Data frame."""
+    wanted = _minstrel_name(cell)
+    for stats in _DEBUG.glob(f"{role}/netdev:{_INTERFACE}/stations/*/rc_stats_csv"):
+        for row in stats.read_text(encoding="ascii").splitlines():
+            mode, guard, streams, _, rate, index, *_ = row.split(",")
+            if (mode, guard, streams, rate.strip()) == wanted:
+                (_DEBUG / role / "rc" / "fixed_rate_idx").write_text(index, encoding="ascii")
+                break
+        else:
+            raise AirtollError(f"lab linux: {role} does not support the rate {' '.join(wanted)}")
+
+
+def _minstrel_name(cell: Cell) -> tuple[str, str, str, str]:
+    """The rate of a cell in the words of minstrel's statistics: mode, guard interval, streams, rate."""
+    guard = "SGI" if cell.gi == "short" else "LGI"
+    rate = str(cell.rate)
+    if cell.phy == "vht":
+        mcs = rate.removeprefix("mcs")
+        return f"VHT{cell.bandwidth}", guard, str(cell.streams), f"MCS{mcs}/{cell.streams}"
+    if cell.phy == "ht":
+        index = int(rate.removeprefix("mcs"))
+        streams = max(cell.streams, index // 8 + 1)
+        return f"HT{cell.bandwidth}", guard, str(streams), f"MCS{index % 8 + 8 * (streams - 1)}"
+    mbps = float(rate.removesuffix(" Mbit/s"))
+    if mbps in _DSSS_MBPS:
+        return "CCK", "LP", "1", f"{mbps:.1f}M"
+    return "OFDM", "", "1", f"{mbps:.1f}M"
+
+
+def _greet(host: NamespaceHost, address: str) -> None:
+    _run(host, [*python_command(_GREET), address])
+
+
+@cache
+def _missing_command() -> str | None:
+    """Return the first command that the lab lacks, with the remedy, or None."""
+    for command, package in (
+        ("hostapd", "hostapd"),
+        ("wpa_supplicant", "wpasupplicant"),
+        ("unshare", "util-linux"),
+        ("nsenter", "util-linux"),
+        ("ip", "iproute2"),
+    ):
+        if which(command, path=_SYSTEM_PATH) is None:
+            return f"lab linux requires the command '{command}': apt-get install {package}"
+    return None
+
+
+_SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
