@@ -30,7 +30,7 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
     ("arguments", "status", "words"),
     [
         (["run", "no-such-study"], 2, "no-such-study"),
-        (["run", "small.toml", "--lab", "moon"], 2, "lab: 'moon' is not one of air, sim"),
+        (["run", "small.toml", "--lab", "moon"], 2, "lab: 'moon' is not one of air, linux, sim"),
         (["run", "--resume", "small.toml"], 2, "--resume: small.toml is not a result directory"),
         (["run", "--resume", "."], 2, "."),
         (["run"], 2, "Missing argument 'STUDY|DIR'; see airtoll run --help"),
