@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,13 @@ def test_every_run_is_valid_and_verified(study: Path) -> None:
 def test_the_same_seed_gives_the_same_octets_on_a_busy_machine(study: Path, tmp_path: Path) -> None:
     with load():
         airtoll("run", study, "--out", tmp_path / "again", "--workers", 2)
+    assert contents(tmp_path / "again") == contents(study.parent / "result")
+
+
+def test_the_same_seed_gives_the_same_octets_after_the_byte_code_is_lost(study: Path, tmp_path: Path) -> None:
+    for byte_code in Path(str(files("airtoll"))).rglob("__pycache__"):
+        shutil.rmtree(byte_code, ignore_errors=True)
+    airtoll("run", study, "--out", tmp_path / "again")
     assert contents(tmp_path / "again") == contents(study.parent / "result")
 
 
