@@ -252,7 +252,7 @@ fn radiotap(mode: &Mode) -> Radiotap {
         } else {
             CHANNEL_OFDM
         };
-    let freq_mhz = beacon::channel_mhz(mode.band());
+    let freq_mhz = beacon::channel(mode.band()).1;
     let short_preamble = mode.dsss_preamble() == Some(Preamble::Short);
     let short_gi = mode.guard_interval() == Some(GuardInterval::Short);
     let of_mode = Radiotap {

@@ -85,7 +85,12 @@ impl Roster {
                 (self.len() == 2).then_some(1)
             };
         }
-        (0..self.len()).find(|&host| host != from && mac(host) == to)
+        self.host(to).filter(|&host| host != from)
+    }
+
+    /// The host with this MAC address.
+    pub fn host(&self, address: MacAddr) -> Option<usize> {
+        (0..self.len()).find(|&host| mac(host) == address)
     }
 
     /// The host with this address; `first` is the address of host 0.

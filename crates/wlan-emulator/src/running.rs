@@ -103,14 +103,14 @@ pub trait Running: Sized {
     fn stop(self) -> Result<(), EmulatorError>;
 }
 
-/// The thread that moves the frames of a link. It ends when this value is dropped or stopped.
+/// The thread that moves the frames of a link. [`Worker::stop`] ends it.
 pub struct Worker<R> {
     requests: Sender<Sender<R>>,
     wake: Arc<EventFd>,
     thread: JoinHandle<Result<(), EmulatorError>>,
 }
 
-/// Questions to the thread of a [`Worker`].
+/// Requests to the thread of a [`Worker`].
 pub struct Orders<R> {
     /// Readable when the thread should look at its orders.
     pub wake: Arc<EventFd>,

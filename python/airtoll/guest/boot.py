@@ -28,6 +28,7 @@ from typing import Any, Final
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
 from airtoll.guest import inside, recipe
+from airtoll.labs.base import SYSTEM_PATH
 
 MEMORY_MIB: Final = 512
 
@@ -75,7 +76,7 @@ def environment() -> dict[str, str]:
     """The environment of programs in a guest: constant, so that the same run gives the same samples."""
     home = Path(sys.executable).parent
     return {
-        "PATH": f"{home}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": f"{home}:{SYSTEM_PATH}",
         "HOME": str(inside.TEMPORARY),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",

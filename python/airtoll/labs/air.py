@@ -16,13 +16,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
-from shutil import which
 from typing import Any, Final
 
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Known, Link, last_words
+from airtoll.labs.base import Known, Link, lab_lacks, last_words
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
@@ -166,29 +165,15 @@ class Air:
             for host in hosts.values():
                 configure(host, emulator, overhead_b, settings)
             link = stack.enter_context(_overlay(cell, settings, hosts, emulator)) if by_link else None
-            known = Known(
-                capacity_open_bit_per_s=open_capacity_bit_per_s(cell, settings),
-                cipher=cell.security,
-                rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
-                seed=seed,
-                congestion_control=settings.congestion_control,
-                tcp_window_bytes=settings.window,
-                udp_buffer_bytes=settings.udp_buffer,
-                virtual_time=self._clock == "virtual",
-            )
+            known = known_of(cell, settings, emulator, seed, self._clock)
             facts = {
                 **emulator.facts,
-                "emulated": True,
-                "clock": self._clock,
-                "seed": seed,
                 "beacon_key": beacon_key if settings.beacon_prot and cell.security != "open" else None,
-                "mtu_bytes": MTU_B,
-                "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
                 "link_overhead_bytes": overhead_b,
-                **stack_facts(cell, settings, self._stacks.get(cell.stack)),
+                **facts_of(cell, settings, known, self._clock, self._stacks.get(cell.stack)),
                 **(link.facts() if link else {}),
             }
-            facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] else None
+            facts["wpa_passphrase"] = passphrase_of(facts["wpa_key_mgmt"])
 
             def counters() -> dict[str, Any]:
                 return emulator.counters() | (link.counters() if link else {})
@@ -222,7 +207,40 @@ def _overlay(
     )
 
 
-def open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
+def known_of(cell: Cell, settings: LinkSettings, emulator: "Emulator", seed: int, clock: Clock) -> Known:
+    """The properties of a link on emulated air that probes may read. The cell's security is the level of its cipher."""
+    return Known(
+        capacity_open_bit_per_s=_open_capacity_bit_per_s(cell, settings),
+        cipher=cell.security,
+        rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
+        seed=seed,
+        congestion_control=settings.congestion_control,
+        tcp_window_bytes=settings.window,
+        udp_buffer_bytes=settings.udp_buffer,
+        virtual_time=clock == "virtual",
+    )
+
+
+def facts_of(
+    cell: Cell, settings: LinkSettings, known: Known, clock: Clock, stack: Stack | None
+) -> dict[str, Any]:
+    """The facts that every link on emulated air has."""
+    return {
+        "emulated": True,
+        "clock": clock,
+        "seed": known.seed,
+        "mtu_bytes": MTU_B,
+        "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
+        **_stack_facts(cell, settings, stack),
+    }
+
+
+def passphrase_of(wpa_key_mgmt: str | None) -> str | None:
+    """The passphrase of a link with this key management; None if its keys do not come from a passphrase."""
+    return None if wpa_key_mgmt in (None, "owe") else WPA_PASSPHRASE
+
+
+def _open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
     """Highest UDP payload rate that the cell's senders together put on an open link, when all are saturated.
 
     With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
@@ -298,17 +316,14 @@ def capacity_bit_per_s(scenario: Scenario) -> float:
     return throughput_mbps * 1e6
 
 
+PACKAGES: Final[Mapping[str, str]] = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2"}
+"""The commands of a lab on emulated air, and Debian's packages with them."""
+
+
 @cache
 def missing_command() -> str | None:
     """Return the first command that the lab lacks, with the remedy, or None."""
-    for command, package in (
-        ("unshare", "util-linux"),
-        ("nsenter", "util-linux"),
-        ("ip", "iproute2"),
-    ):
-        if which(command) is None:
-            return f"lab air requires the command '{command}': apt-get install {package}"
-    return None
+    return lab_lacks("air", PACKAGES)
 
 
 @cache
@@ -348,7 +363,7 @@ _SYSCTLS: Mapping[str, str] = {
 """Sysctls in net.ipv4 that each network namespace has separately, by setting."""
 
 
-def stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
+def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
     """Settings of the hosts' TCP/IP stacks; None is the kernel's default."""
     return {
         "stack": cell.stack,
@@ -401,13 +416,14 @@ def configure(
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"
     done = host.run(["sh", "-c", script], timeout_s=_ANSWER_TIMEOUT_S)
     if done.returncode != 0:
-        raise AirtollError(f"lab air: configuring {role}: {last_words(done.stderr, done.stdout)}")
+        raise AirtollError(f"lab {emulator.lab}: configuring {role}: {last_words(done.stderr, done.stdout)}")
 
 
 class Emulator:
     """The emulator process. Its requests and answers are lines of JSON on its standard input and output."""
 
-    def __init__(self, config: dict[str, Any], program: Sequence[str] = _EMULATOR) -> None:
+    def __init__(self, config: dict[str, Any], lab: str = "air", program: Sequence[str] = _EMULATOR) -> None:
+        self.lab = lab  # named in errors
         way = _unshare_options()
         if way is None:
             raise UsageError(missing() or "lab air cannot create network namespaces")
@@ -464,7 +480,7 @@ class Emulator:
             raise self._failure() from None
         answer: dict[str, Any] = json.loads(self._read_line())
         if "error" in answer:
-            raise AirtollError(f"lab air: {answer['error']}")
+            raise AirtollError(f"lab {self.lab}: {answer['error']}")
         return answer
 
     def _read_line(self) -> bytes:
@@ -472,7 +488,7 @@ class Emulator:
             line = self._lines.next(time.monotonic() + _ANSWER_TIMEOUT_S)
         except TimeoutError:
             raise AirtollError(
-                f"lab air: the emulator did not answer within {_ANSWER_TIMEOUT_S:.0f} s"
+                f"lab {self.lab}: the emulator did not answer within {_ANSWER_TIMEOUT_S:.0f} s"
             ) from None
         if line is None:
             raise self._failure()
@@ -493,7 +509,7 @@ class Emulator:
         # unshare(1), the parent, also prints a line when its child is killed, but the line is about unshare itself.
         own = b"\n".join(line for line in stderr.splitlines() if not line.startswith(b"unshare: sigprocmask"))
         return AirtollError(
-            f"lab air: the emulator {'ended: ' + last_words(own) if own.strip() else 'was killed'}"
+            f"lab {self.lab}: the emulator {'ended: ' + last_words(own) if own.strip() else 'was killed'}"
         )
 
     def close(self) -> None:
@@ -507,4 +523,4 @@ class Emulator:
     def check_end(self) -> None:
         """Raise AirtollError if the emulator could not finish its work (a capture that no longer fits on the disk)."""
         if self._process.returncode != 0:
-            raise AirtollError(f"lab air: the emulator failed: {last_words(self._stderr)}")
+            raise AirtollError(f"lab {self.lab}: the emulator failed: {last_words(self._stderr)}")

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from shutil import which
+from typing import Any, Final, Protocol
 
 from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip
@@ -110,3 +111,23 @@ def last_words(*outputs: bytes) -> str:
         if lines:
             return lines[-1]
     return "it printed nothing"
+
+
+SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The search path of a guest's programs."""
+
+
+def first_missing(packages: Mapping[str, str], path: str | None = None) -> tuple[str, str] | None:
+    """Return the first missing command and its package (command -> Debian package), or None.
+
+    `path` replaces the user's search path.
+    """
+    return next((pair for pair in packages.items() if which(pair[0], path=path) is None), None)
+
+
+def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:
+    """Return the first command that a lab lacks, with the remedy, or None. The arguments are as in `first_missing`."""
+    if (found := first_missing(packages, path)) is None:
+        return None
+    command, package = found
+    return f"lab {lab} requires the command '{command}': apt-get install {package}"

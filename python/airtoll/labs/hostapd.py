@@ -1,10 +1,10 @@
 """Configuration files of hostapd and wpa_supplicant for a security profile on a PHY."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from airtoll.study.cell import Cell
-from airtoll.study.link import LinkSettings
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 SSID: Final = "airtoll"
@@ -12,11 +12,10 @@ SSID: Final = "airtoll"
 COUNTRY: Final = "US"
 """The regulatory domain. Without one, Linux does not transmit first in the 5 GHz band."""
 
-CHANNELS: Final[Mapping[str, tuple[int, int]]] = {"2.4 GHz": (6, 2437), "5 GHz": (36, 5180)}
-"""Channel and its centre frequency in MHz, by band."""
+_WIDTHS_MHZ: Final = (20, 40, 80)
 
-_CENTRES: Final = {20: 36, 40: 38, 80: 42}
-"""Centre of the channel that contains channel 36, by width in MHz (IEEE Std 802.11-2020, Annex E)."""
+_CENTRE_OF_80_MHZ: Final = 42
+"""Centre of the 80 MHz channel that contains channel 36 (IEEE Std 802.11-2020, Annex E)."""
 
 _AKMS: Final[Mapping[str, str]] = {
     "wpa-psk": "WPA-PSK",
@@ -39,11 +38,14 @@ _CIPHERS: Final[Mapping[str, str]] = {
 _PROTECTION: Final[Mapping[str | None, int]] = {None: 0, "disabled": 0, "optional": 1, "required": 2}
 
 
-def band_of(cell: Cell, settings: LinkSettings) -> str:
-    """The band of a cell."""
-    if cell.phy in ("dsss", "erp"):
-        return "2.4 GHz"
-    return (settings.band or "5 GHz") if cell.phy == "ht" else "5 GHz"
+@dataclass(frozen=True)
+class Bss:
+    """The properties of the BSS that its medium determines."""
+
+    channel: int
+    channel_mhz: int  # centre of the primary 20 MHz channel
+    qos: bool  # whether the stations send QoS Data frames
+    beacon_interval_tu: int
 
 
 def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]:
@@ -53,33 +55,32 @@ def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]
     for akm in profile.akms:
         if akm in EAP:
             yield f"security '{level}': lab linux does not support wpa_key_mgmt {akm} yet"
-    if cell.bandwidth not in _CENTRES:
+    if cell.bandwidth not in _WIDTHS_MHZ:
         yield f"bandwidth '{cell.bandwidth} MHz': lab linux supports 20, 40 and 80 MHz"
 
 
-def has_qos(cell: Cell) -> bool:
-    """Whether the stations send QoS Data frames."""
-    return cell.phy not in ("dsss", "ofdm", "erp")
-
-
 def access_point(
-    profile: SecurityProfile, cell: Cell, settings: LinkSettings, *, interface: str, control: str, secret: str
+    profile: SecurityProfile, cell: Cell, bss: Bss, *, interface: str, control: str, secret: str
 ) -> str:
     """The text of hostapd.conf. `secret` is the passphrase, or the WEP key in hexadecimal digits."""
-    band = band_of(cell, settings)
+    in_5_ghz = bss.channel_mhz > 5000
     lines = {
         "interface": interface,
         "driver": "nl80211",
         "ctrl_interface": control,
         "ssid": SSID,
         "country_code": COUNTRY,
-        "hw_mode": {"dsss": "b"}.get(cell.phy, "a" if band == "5 GHz" else "g"),
-        "channel": CHANNELS[band][0],
-        "beacon_int": settings.beacon_interval or 100,
-        "wmm_enabled": int(has_qos(cell)),
+        "hw_mode": "a" if in_5_ghz else "b" if cell.phy == "dsss" else "g",
+        "channel": bss.channel,
+        "beacon_int": bss.beacon_interval_tu,
+        "wmm_enabled": int(bss.qos),
         **_of_phy(cell),
         **_of_access_point(profile, secret),
     }
+    return _text(lines)
+
+
+def _text(lines: Mapping[str, object]) -> str:
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
@@ -93,7 +94,7 @@ def _of_phy(cell: Cell) -> dict[str, object]:
         lines |= {
             "ieee80211ac": 1,
             "vht_oper_chwidth": int(cell.bandwidth == 80),
-            "vht_oper_centr_freq_seg0_idx": _CENTRES[cell.bandwidth] if cell.bandwidth == 80 else 0,
+            "vht_oper_centr_freq_seg0_idx": _CENTRE_OF_80_MHZ if cell.bandwidth == 80 else 0,
             "vht_capab": f"{'[SHORT-GI-80]' if cell.gi == 'short' else ''}[MAX-A-MPDU-LEN-EXP7]",
         }
     return lines
@@ -104,19 +105,18 @@ def _of_access_point(profile: SecurityProfile, secret: str) -> dict[str, object]
         return {}
     if profile.cipher.startswith("wep"):
         return {"wep_default_key": 0, "wep_key0": secret}
+    ciphers = _spelled(profile.ciphers, _CIPHERS)
     lines: dict[str, object] = {
         "wpa": profile.wpa,
         "wpa_key_mgmt": _spelled(profile.akms, _AKMS),
-        "wpa_pairwise": _spelled(profile.ciphers, _CIPHERS),
-        "rsn_pairwise": _spelled(profile.ciphers, _CIPHERS),
+        "wpa_pairwise": ciphers,
+        "rsn_pairwise": ciphers,
         "ieee80211w": _PROTECTION[profile.ieee80211w],
         "beacon_prot": int(bool(profile.beacon_prot)),
     }
     if profile.group is not None and profile.ciphers != (profile.group,):
         lines["group_cipher"] = _CIPHERS[profile.group]
-    if SAE & set(profile.akms):
-        lines["sae_pwe"] = profile.sae_pwe
-        lines["sae_groups"] = " ".join(map(str, profile.sae_groups or ()))
+    lines |= _of_sae(profile)
     if "owe" in profile.akms:
         lines["owe_groups"] = profile.owe_group
     else:
@@ -124,23 +124,18 @@ def _of_access_point(profile: SecurityProfile, secret: str) -> dict[str, object]
     return lines
 
 
-def station(
-    profile: SecurityProfile, cell: Cell, settings: LinkSettings, *, control: str, secret: str
-) -> str:
+def station(profile: SecurityProfile, bss: Bss, *, control: str, secret: str) -> str:
     """The text of wpa_supplicant.conf. `secret` is the passphrase, or the WEP key in hexadecimal digits."""
-    common = {"ctrl_interface": control, "country": COUNTRY}
-    if SAE & set(profile.akms):
-        common |= {
-            "sae_pwe": str(profile.sae_pwe),
-            "sae_groups": " ".join(map(str, profile.sae_groups or ())),
-        }
-    network = {
-        "ssid": f'"{SSID}"',
-        "scan_freq": CHANNELS[band_of(cell, settings)][1],
-        **_of_station(profile, secret),
-    }
-    head = "".join(f"{key}={value}\n" for key, value in common.items())
-    return head + "network={\n" + "".join(f"{key}={value}\n" for key, value in network.items()) + "}\n"
+    common = {"ctrl_interface": control, "country": COUNTRY, **_of_sae(profile)}
+    network = {"ssid": f'"{SSID}"', "scan_freq": bss.channel_mhz, **_of_station(profile, secret)}
+    return f"{_text(common)}network={{\n{_text(network)}}}\n"
+
+
+def _of_sae(profile: SecurityProfile) -> dict[str, object]:
+    """The settings of SAE, which access point and stations share; empty without SAE."""
+    if not SAE & set(profile.akms):
+        return {}
+    return {"sae_pwe": profile.sae_pwe, "sae_groups": " ".join(map(str, profile.sae_groups or ()))}
 
 
 def _of_station(profile: SecurityProfile, secret: str) -> dict[str, object]:

@@ -16,7 +16,7 @@ class Lines:
     def next(self, until_s: float) -> bytes | None:
         """The next line without its end, or None at the end of the output.
 
-        Raises TimeoutError if there is none at `until_s` (time.monotonic).
+        Raises TimeoutError if no complete line arrives until `until_s` (time.monotonic).
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe, selectors.EVENT_READ)

@@ -10,9 +10,9 @@ requires (`airtoll.guest`).
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from shutil import which
 from socket import AF_UNIX, SOCK_DGRAM, socket
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -23,17 +23,18 @@ from airtoll.errors import AirtollError
 from airtoll.labs import hostapd
 from airtoll.labs.air import (
     IPS,
-    MTU_B,
+    PACKAGES,
     WPA_PASSPHRASE,
     Emulator,
     air_scenario,
     configure,
-    open_capacity_bit_per_s,
+    facts_of,
+    known_of,
     pairs,
-    stack_facts,
+    passphrase_of,
     wep_key,
 )
-from airtoll.labs.base import Known, Link, last_words
+from airtoll.labs.base import SYSTEM_PATH, Link, lab_lacks, last_words
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import Command, NamespaceHost, python_command
 from airtoll.labs.sim import obstacle
@@ -55,7 +56,8 @@ _RADIOS: Final = python_command(
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
-_LOG: Final = ("-f", "/dev/stdout")  # otherwise their output waits in a buffer
+_LOG: Final = ("-f", "/dev/stdout")  # without it, the programs buffer their output
+_BEACON_INTERVAL_TU: Final = 100  # hostapd's default
 _DSSS_MBPS: Final = (1, 2, 5.5, 11)
 _DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 
@@ -133,9 +135,15 @@ class Linux:
         }
         secret = wep_key(of_cipher, seed) or WPA_PASSPHRASE
         with ExitStack() as stack:
-            emulator = stack.enter_context(Emulator(config, _RADIOS))
+            emulator = stack.enter_context(Emulator(config, self.name, _RADIOS))
             hosts = {role: emulator.host(role) for role in emulator.roles}
-            network = stack.enter_context(_network(hosts, profile, of_cipher, settings, secret))
+            bss = hostapd.Bss(
+                channel=emulator.facts["channel"],
+                channel_mhz=emulator.facts["channel_mhz"],
+                qos=emulator.facts["edca"],
+                beacon_interval_tu=settings.beacon_interval or _BEACON_INTERVAL_TU,
+            )
+            network = stack.enter_context(_network(hosts, profile, of_cipher, bss, secret))
             for host in hosts.values():
                 configure(host, emulator, None, settings)
             if settings.rate_control != "minstrel":
@@ -145,29 +153,14 @@ class Linux:
                 for ip in IPS:
                     _greet(hosts[station], emulator.addresses[server, ip])
                     _greet(hosts[server], emulator.addresses[station, ip])
-            known = Known(
-                capacity_open_bit_per_s=open_capacity_bit_per_s(of_cipher, settings),
-                cipher=of_cipher.security,
-                rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
-                seed=seed,
-                congestion_control=settings.congestion_control,
-                tcp_window_bytes=settings.window,
-                udp_buffer_bytes=settings.udp_buffer,
-                blocks_senders=True,
-                virtual_time=self._clock == "virtual",
-            )
+            known = replace(known_of(of_cipher, settings, emulator, seed, self._clock), blocks_senders=True)
             facts = {
                 **emulator.facts,
                 **network,
-                "emulated": True,
-                "clock": self._clock,
-                "seed": seed,
                 "ssid": hostapd.SSID,
-                "mtu_bytes": MTU_B,
-                "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
-                **stack_facts(of_cipher, settings, self._stacks.get(cell.stack)),
+                **facts_of(of_cipher, settings, known, self._clock, self._stacks.get(cell.stack)),
+                "wpa_passphrase": passphrase_of(network["wpa_key_mgmt"]),
             }
-            facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] not in (None, "owe") else None
             yield Link(
                 hosts=hosts,
                 addresses=emulator.addresses,
@@ -183,7 +176,7 @@ def _network(
     hosts: Mapping[str, NamespaceHost],
     profile: SecurityProfile,
     cell: Cell,
-    settings: LinkSettings,
+    bss: hostapd.Bss,
     secret: str,
 ) -> Iterator[dict[str, Any]]:
     """Hostapd on the access point and wpa_supplicant on the stations, connected. Yields what they negotiated.
@@ -203,14 +196,14 @@ def _network(
             return process
 
         text = hostapd.access_point(
-            profile, cell, settings, interface=_INTERFACE, control=str(control / "ap"), secret=secret
+            profile, cell, bss, interface=_INTERFACE, control=str(control / "ap"), secret=secret
         )
         control.mkdir()
         _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
         stations = [role for role in hosts if role.startswith("sta")]
         supplicants = []
         for role in stations:
-            text = hostapd.station(profile, cell, settings, control=str(control / role), secret=secret)
+            text = hostapd.station(profile, bss, control=str(control / role), secret=secret)
             argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
             supplicants.append(start(role, text, argv))
         began_s = time.monotonic()
@@ -269,13 +262,6 @@ def _status(control: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in answer.splitlines() if "=" in line)
 
 
-def _run(host: NamespaceHost, argv: list[str]) -> str:
-    done = host.run(argv, _COMMAND_TIMEOUT_S)
-    if done.returncode != 0:
-        raise AirtollError(f"lab linux: {argv[0]} on {host.name}: {last_words(done.stderr, done.stdout)}")
-    return done.stdout.decode(errors="replace")
-
-
 _SUITES: Final[Mapping[str, str]] = {
     "00-0f-ac:1": "wep40",
     "00-0f-ac:2": "tkip",
@@ -330,22 +316,15 @@ def _minstrel_name(cell: Cell) -> tuple[str, str, str, str]:
 
 
 def _greet(host: NamespaceHost, address: str) -> None:
-    _run(host, [*python_command(_GREET), address])
+    """Send the first datagrams to the address."""
+    done = host.run([*python_command(_GREET), address], _COMMAND_TIMEOUT_S)
+    if done.returncode != 0:
+        words = last_words(done.stderr, done.stdout)
+        raise AirtollError(f"lab linux: {host.name} cannot reach {address}: {words}")
 
 
 @cache
 def _missing_command() -> str | None:
     """Return the first command that the lab lacks, with the remedy, or None."""
-    for command, package in (
-        ("hostapd", "hostapd"),
-        ("wpa_supplicant", "wpasupplicant"),
-        ("unshare", "util-linux"),
-        ("nsenter", "util-linux"),
-        ("ip", "iproute2"),
-    ):
-        if which(command, path=_SYSTEM_PATH) is None:
-            return f"lab linux requires the command '{command}': apt-get install {package}"
-    return None
-
-
-_SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    packages = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant", **PACKAGES}
+    return lab_lacks("linux", packages, SYSTEM_PATH)

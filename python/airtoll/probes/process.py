@@ -7,13 +7,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from shutil import which
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, last_words
+from airtoll.labs.base import Host, first_missing, last_words
 from airtoll.study.factors import Transport
 
 ReportT = TypeVar("ReportT", bound=BaseModel)
@@ -31,10 +30,10 @@ _CONNECTED = b"01"  # ESTABLISHED; connected UDP sockets have it too
 
 def lacking(packages: Mapping[str, str]) -> str | None:
     """Return the package to install for a missing command (command -> Debian package), or None."""
-    for command, package in packages.items():
-        if which(command) is None:
-            return f"the command '{command}' is missing: apt-get install {package}"
-    return None
+    if (found := first_missing(packages)) is None:
+        return None
+    command, package = found
+    return f"the command '{command}' is missing: apt-get install {package}"
 
 
 @contextmanager

@@ -43,12 +43,8 @@ const SUPPORTED_RATES_MAX: usize = 8;
 /// Marks a rate as a basic rate (9.4.2.3).
 const BASIC: u8 = 0x80;
 
-/// Centre frequency of the primary 20 MHz channel of the emulated air, in MHz.
-pub fn channel_mhz(band: Band) -> u16 {
-    channel(band).1
-}
-
-fn channel(band: Band) -> (u8, u16) {
+/// The primary 20 MHz channel of the emulated air in a band, and its centre frequency in MHz.
+pub fn channel(band: Band) -> (u8, u16) {
     match band {
         Band::Ghz2_4 => CHANNEL_2GHZ,
         Band::Ghz5 => CHANNEL_5GHZ,

@@ -26,7 +26,7 @@ use crate::capture::Capture;
 use crate::frames::sent::duration_us;
 use crate::mac::counters::{Counters, Lateness};
 use crate::mac::report::Sent;
-use crate::roster::{MAX_HOSTS, Roster, mac};
+use crate::roster::{MAX_HOSTS, Roster};
 use crate::running::{Orders, Work};
 
 /// Signal of a received frame in dBm on an ideal channel.
@@ -166,9 +166,8 @@ impl Air {
             ..
         } = self;
         radios[from].take(bss, |frame| {
-            let receiver = frame.receiver();
             // A frame to a station that does not exist gets no Ack. It is on the air like a group-addressed frame.
-            let to = (0..roster.on_air()).find(|&host| host != from && mac(host) == receiver);
+            let to = addressee(*roster, &frame).filter(|&station| station != from);
             let route = Route {
                 from,
                 to,
@@ -258,7 +257,7 @@ impl Air {
         let mode = bss.beacon_mode();
         for completion in medium.take_completions() {
             let frame = &completion.frame;
-            let to = (0..roster.on_air()).find(|&host| mac(host) == frame.receiver());
+            let to = addressee(*roster, frame);
             let acked =
                 completion.outcome == Outcome::Sent && to.is_some() && frame.flags & tx_flags::NO_ACK == 0;
             let signal = to.map_or(SIGNAL_DBM, |to| {
@@ -296,6 +295,13 @@ impl Air {
                 .collect(),
         }
     }
+}
+
+/// The station on the air to which a frame is addressed.
+fn addressee(roster: Roster, frame: &Frame) -> Option<usize> {
+    roster
+        .host(frame.receiver())
+        .filter(|&host| host < roster.on_air())
 }
 
 fn is_data(ppdu: &Ppdu) -> bool {

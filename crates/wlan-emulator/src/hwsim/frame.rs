@@ -38,9 +38,10 @@ pub mod tx_flags {
 
 /// Non-HT rates of hwsim in the 5 GHz band, by index, in Mbit/s. In the 2.4 GHz band, they follow the DSSS rates.
 const OFDM_MBPS: [u16; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+const DSSS_KBPS: [u32; 4] = [1_000, 2_000, 5_500, 11_000];
+
 /// Subtype of beacons (Table 9-1).
 const SUBTYPE_BEACON: u8 = 8;
-const DSSS_KBPS: [u32; 4] = [1_000, 2_000, 5_500, 11_000];
 
 /// Duration field of a MAC header (9.2.4.2).
 const DURATION_AT: usize = 2;
@@ -64,6 +65,13 @@ pub struct HwsimRate {
     pub flags: u16,
 }
 
+/// The entry of a frame for which mac80211 gave no rate.
+const ONE_TRY: HwsimRate = HwsimRate {
+    index: -1,
+    tries: 1,
+    flags: 0,
+};
+
 /// An entry of a frame's chain.
 #[derive(Clone, Copy, Debug)]
 struct Try {
@@ -83,8 +91,8 @@ pub struct Frame {
     /// Centre frequency of the sender's channel in MHz.
     pub freq_mhz: u32,
     control: FrameControl,
+    /// At least one try.
     chain: ArrayVec<Try, RATES>,
-    basic: Mode,
 }
 
 /// The kind of a frame, which determines its access category.
@@ -99,7 +107,8 @@ pub enum Kind {
 }
 
 impl Frame {
-    /// A frame with its chain. Rates that the BSS does not carry are left out; `None` if `octets` is no MPDU.
+    /// A frame with its chain, without rates that the BSS does not carry. A frame without any rate is sent once, like a
+    /// beacon. `None` if `octets` is not an MPDU.
     pub fn new(
         octets: Vec<u8>,
         cookie: u64,
@@ -118,14 +127,21 @@ impl Frame {
             return None;
         }
         let basic = bss.beacon_mode();
-        let tries = rates.iter().take_while(|rate| rate.index >= 0);
-        let chain = tries
+        let asked = rates.iter().take_while(|rate| rate.index >= 0);
+        let mut chain: ArrayVec<Try, RATES> = asked
+            .filter(|rate| rate.tries > 0)
             .filter_map(|&asked| {
                 let mode = mode_of(asked, basic.band()).filter(|mode| bss.carries(mode))?;
                 Some(Try { asked, mode })
             })
             .take(RATES)
             .collect();
+        if chain.is_empty() {
+            chain.push(Try {
+                asked: ONE_TRY,
+                mode: basic,
+            });
+        }
         Some(Self {
             octets,
             control,
@@ -133,7 +149,6 @@ impl Frame {
             flags,
             freq_mhz,
             chain,
-            basic,
         })
     }
 
@@ -178,15 +193,6 @@ impl Frame {
 
     /// The transmission that mac80211 asks for after this number of transmissions.
     pub fn request(&self, transmissions: u8) -> Option<TxRequest> {
-        let aggregable = self.flags & tx_flags::AMPDU != 0;
-        if self.chain.is_empty() {
-            // A frame without a usable rate is sent like a beacon.
-            return (transmissions == 0).then_some(TxRequest {
-                mode: self.basic,
-                protection: Protection::None,
-                aggregable: false,
-            });
-        }
         let mut left = transmissions;
         let entry = self
             .chain
@@ -205,7 +211,7 @@ impl Frame {
                 flags if flags & rate_flags::CTS_TO_SELF != 0 => Protection::CtsToSelf,
                 _ => Protection::None,
             },
-            aggregable,
+            aggregable: self.flags & tx_flags::AMPDU != 0,
         })
     }
 
@@ -218,7 +224,7 @@ impl Frame {
             if left == 0 {
                 break;
             }
-            let tries = left.min(entry.asked.tries.max(1));
+            let tries = left.min(entry.asked.tries);
             *slot = (entry.asked.index, tries);
             left -= tries;
         }

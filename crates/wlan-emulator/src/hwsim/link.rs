@@ -14,6 +14,7 @@ pub use super::air::Report;
 use super::air::{Air, Contenders};
 use super::frame::Frame;
 use super::radio::Radio;
+use crate::bss::beacon;
 use crate::capture::{Capture, Names};
 use crate::config::ConfigError;
 use crate::mac::counters::Counters;
@@ -44,6 +45,10 @@ pub struct Facts {
     pub stations: usize,
     /// PHY rate of the scenario in kbit/s.
     pub rate_kbit_per_s: u64,
+    /// The channel of the BSS.
+    pub channel: u8,
+    /// Its centre frequency in MHz.
+    pub channel_mhz: u16,
     /// Whether the stations have access categories.
     pub edca: bool,
     /// Scheduling of the medium's thread.
@@ -99,12 +104,16 @@ impl Running for Link {
             capture,
             orders,
         })?;
+        let mode = config.scenario.mode();
+        let (channel, channel_mhz) = beacon::channel(mode.band());
         Ok(Self {
             roster,
             namespaces,
             facts: Facts {
                 stations,
-                rate_kbit_per_s: config.scenario.mode().rate_kbps(),
+                rate_kbit_per_s: mode.rate_kbps(),
+                channel,
+                channel_mhz,
                 edca: contenders == Contenders::Edca,
                 scheduling,
             },
