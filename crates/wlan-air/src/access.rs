@@ -99,9 +99,9 @@ impl Access {
     }
 
     /// The access of an access point's beacons: PIFS, no backoff, one frame at a time (AIFSN 1, contention
-    /// window 0). A station has it in addition to its access categories, as the last element of [`StationConfig::access`], which
-    /// gives it the highest priority. A driver that builds beacons sends them there as group-addressed
-    /// frames; [`MediumConfig::beacons`] needs no contender.
+    /// window 0). It is the last element of [`StationConfig::access`], after the access categories, so it has
+    /// the highest priority. A driver that builds beacons sends them there as group-addressed frames.
+    /// [`MediumConfig::beacons`] requires no contender.
     ///
     /// [`StationConfig::access`]: crate::StationConfig::access
     /// [`MediumConfig::beacons`]: crate::MediumConfig::beacons

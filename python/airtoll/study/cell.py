@@ -76,7 +76,7 @@ def resolved(
     """The cell on its link: with the level of its cipher, and the settings of the link with those of its stack and
     its security profile.
 
-    `profiles` are those of `security.with_ready_made`. Raises UsageError if the cell's level is none of them.
+    `profiles` is the result of `security.with_ready_made`. Raises UsageError if it does not contain the cell's level.
     """
     if (profile := profiles.get(cell.security)) is None:
         raise UsageError(f"security: {undeclared(cell.security, profiles)}")

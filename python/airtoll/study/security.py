@@ -217,11 +217,11 @@ class SecurityProfile(BaseModel):
 
 
 class LinkKeys(Protocol):
-    """The settings of [link] that a profile may set as well."""
+    """The settings of [link] that a profile can also set."""
 
     @property
     def wpa_key_mgmt(self) -> KeyManagement | tuple[KeyManagement, ...] | None:
-        """As in `SecurityProfile`; so are the others."""
+        """As in `SecurityProfile`, like the other keys."""
         ...
 
     @property

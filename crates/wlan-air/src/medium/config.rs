@@ -115,8 +115,8 @@ impl StationConfig {
             || self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b)
     }
 
-    /// The fragmentation of its MSDUs to one receiver, or to a group if `to` is none. Group-addressed MSDUs,
-    /// and MSDUs under an HT-immediate block ack agreement, are not fragmented (10.4).
+    /// The fragmentation of MSDUs to station `to`; `None` for group-addressed MSDUs. The station does not
+    /// fragment group-addressed MSDUs and MSDUs under an HT-immediate block ack agreement (10.4).
     pub(super) fn fragmentation(&self, to: Option<usize>) -> Fragmentation<'_> {
         let is_fragmented = to.is_some() && self.aggregation.max_mpdus == 1;
         Fragmentation {
