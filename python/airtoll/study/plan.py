@@ -83,8 +83,7 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
         link=study.link,
         stacks=study.stack,
         profiles=study.security,
-        # Lab linux runs only in guests.
-        clock=clock or ("virtual" if name == "linux" else study.lab.clock),
+        clock=clock or study.lab.clock or ("virtual" if name == "linux" else "real"),
         runs=tuple(runs),
     )
 

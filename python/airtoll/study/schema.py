@@ -80,12 +80,13 @@ class LabTable(_Table):
 
     name: LabName = Field(
         default="air",
-        description="The lab: air is the emulated link with real programs, sim the same link with traffic models.",
+        description="The lab: air is the emulated link with real programs, linux the Wi-Fi stack of Linux on the same "
+        "air, sim the same link with traffic models.",
     )
-    clock: Annotated[Clock, *name_of(Clock)] = Field(
-        default="real",
+    clock: Annotated[Clock, *name_of(Clock)] | None = Field(
+        default=None,
         description="The clock of the lab's hosts: real, or virtual, which no other work on the machine disturbs "
-        "(`airtoll lab build`). Lab sim always has virtual time.",
+        "(`airtoll lab build`); default: virtual for lab linux, otherwise real. Lab sim always has virtual time.",
     )
 
 
