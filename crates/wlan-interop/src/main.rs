@@ -1,0 +1,241 @@
+//! An access point, a station or an attacker of this project, above a radio in monitor mode.
+//!
+//! Tests run this program beside hostapd and wpa_supplicant: what `wlan-rsn` and `wlan-ciphers` send must be what other
+//! implementations understand. The state machines are those of these crates; this program only builds the frames around
+//! their packets.
+//!
+//! - `config`: the configuration, the only argument
+//! - [`station`](station), [`access_point`](access_point), [`attacker`](attacker): the roles, without I/O
+//! - [`end`](end): one end of an association: its keys and frames
+//! - [`keys`](keys): keys that seal and open frames
+//! - [`elements`](elements): the elements of management frames
+//! - [`radio`](radio): the radio
+
+mod access_point;
+mod attacker;
+mod config;
+mod elements;
+mod end;
+mod keys;
+mod radio;
+mod station;
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use getrandom::SysRng;
+use getrandom::rand_core::UnwrapErr;
+use nix::poll::{PollFd, PollFlags};
+use serde_json::json;
+use wlan_host::clock::{Clock, ClockKind};
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::segment::complete_checksum;
+use wlan_host::sys::interface::Interface;
+use wlan_host::tun::{Kind, Tun};
+
+use access_point::AccessPoint;
+use attacker::Attacker;
+use config::{Config, ConfigError, Order, Role, Step};
+use end::{Counts, Outbox};
+use radio::Radio;
+use station::Station;
+use wlan_air::Nanos;
+
+/// The device of the host's packets.
+const DEVICE: &str = "data0";
+const PACKET_B: usize = 2048;
+
+/// A role.
+enum Actor {
+    AccessPoint(Box<AccessPoint>),
+    Station(Box<Station>),
+    Attacker(Attacker),
+}
+
+impl Actor {
+    fn new(config: &Config) -> Result<Self, ConfigError> {
+        let rng = &mut UnwrapErr(SysRng);
+        let network = || {
+            config
+                .network
+                .as_ref()
+                .ok_or_else(|| ConfigError::Unknown("network", "none".into()))
+        };
+        Ok(match config.role {
+            Role::Ap => Self::AccessPoint(Box::new(AccessPoint::new(config.own()?, network()?, rng)?)),
+            Role::Sta => Self::Station(Box::new(Station::new(config.own()?, network()?, rng)?)),
+            Role::Attacker => {
+                let [ap, sta] = &config.victims[..] else {
+                    return Err(ConfigError::Unknown("victims", format!("{:?}", config.victims)));
+                };
+                Self::Attacker(Attacker::new([ap.parse()?, sta.parse()?]))
+            }
+        })
+    }
+
+    fn receive(&mut self, now: Duration, mpdu: &[u8]) {
+        let rng = &mut UnwrapErr(SysRng);
+        match self {
+            Self::AccessPoint(ap) => ap.receive(now, mpdu, rng),
+            Self::Station(station) => station.receive(now, mpdu, rng),
+            Self::Attacker(attacker) => attacker.receive(mpdu),
+        }
+    }
+
+    fn packet(&mut self, packet: &[u8]) {
+        match self {
+            Self::AccessPoint(ap) => ap.end.packet(packet),
+            Self::Station(station) => station.end.packet(packet),
+            Self::Attacker(_) => {}
+        }
+    }
+
+    fn perform(&mut self, now: Duration, order: Order) {
+        let rng = &mut UnwrapErr(SysRng);
+        match self {
+            Self::AccessPoint(ap) => ap.perform(now, order, rng),
+            Self::Station(station) => station.perform(order),
+            Self::Attacker(attacker) => attacker.perform(order),
+        }
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        match self {
+            Self::AccessPoint(ap) => ap.timeout(now),
+            Self::Station(station) => station.timeout(now, &mut UnwrapErr(SysRng)),
+            Self::Attacker(_) => {}
+        }
+    }
+
+    fn next_timeout(&self, now: Duration) -> Option<Duration> {
+        match self {
+            Self::AccessPoint(ap) => ap.next_timeout(now),
+            Self::Station(station) => station.next_timeout(now),
+            Self::Attacker(_) => None,
+        }
+    }
+
+    fn outbox(&mut self) -> &mut Outbox {
+        match self {
+            Self::AccessPoint(ap) => &mut ap.end.out,
+            Self::Station(station) => &mut station.end.out,
+            Self::Attacker(attacker) => &mut attacker.out,
+        }
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        match self {
+            Self::AccessPoint(ap) => Some(ap.end.counts),
+            Self::Station(station) => Some(station.end.counts),
+            Self::Attacker(_) => None,
+        }
+    }
+}
+
+/// The packets of the host.
+struct Device {
+    tun: Tun,
+    buffer: Vec<u8>,
+}
+
+impl Device {
+    fn create(config: &Config) -> Result<Self, Box<dyn Error>> {
+        let tun = Tun::named(DEVICE, Kind::Ethernet)?;
+        let interface = Interface::named(DEVICE)?;
+        interface.set_address(config.own()?)?;
+        Ok(Self {
+            tun,
+            buffer: vec![0; PACKET_B],
+        })
+    }
+
+    /// The next Ethernet frame of the host. Super-packets are dropped.
+    fn read(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            let mut header = [0; VnetHeader::LEN];
+            let Some(len) = self.tun.read(&mut header, &mut self.buffer, &mut [])? else {
+                return Ok(None);
+            };
+            let Some(header) = VnetHeader::parse(&header) else { continue };
+            let packet = &mut self.buffer[..len.min(PACKET_B)];
+            let is_whole = header.gso.is_none() && len <= PACKET_B;
+            let is_summed = header
+                .partial
+                .is_none_or(|partial| complete_checksum(packet, partial).is_ok());
+            if is_whole && is_summed {
+                return Ok(Some(&self.buffer[..len]));
+            }
+        }
+    }
+
+    fn write(&self, packet: &[u8]) {
+        // A host whose device is down loses the packet, as with any interface.
+        let _ = self
+            .tun
+            .write(&[IoSlice::new(&[0; VnetHeader::LEN]), IoSlice::new(packet)]);
+    }
+}
+
+fn run(config: &Config) -> Result<(), Box<dyn Error>> {
+    let mut actor = Actor::new(config)?;
+    let mut radio = Radio::open(wlan_host::DEVICE_NAME)?;
+    let mut device = Device::create(config)?;
+    let clock = Clock::start(ClockKind::Virtual);
+    let end = Duration::from_millis(config.until_ms);
+    let mut schedule: VecDeque<Step> = config.schedule.iter().copied().collect();
+    loop {
+        let now = Duration::from_nanos(clock.now().0);
+        while let Some(step) = schedule.pop_front_if(|step| Duration::from_millis(step.at_ms) <= now) {
+            actor.perform(now, step.order);
+        }
+        actor.timeout(now);
+        while let Some(mpdu) = radio.receive()? {
+            actor.receive(now, mpdu);
+        }
+        while let Some(packet) = device.read()? {
+            actor.packet(packet);
+        }
+        let out = std::mem::take(actor.outbox());
+        for mpdu in &out.frames {
+            radio.send(mpdu)?;
+        }
+        for packet in &out.packets {
+            device.write(packet);
+        }
+        for event in &out.events {
+            println!("{event}");
+        }
+        io::stdout().flush()?;
+        if now >= end {
+            break;
+        }
+        let next_step = schedule.front().map(|step| Duration::from_millis(step.at_ms));
+        let due = [Some(end), next_step, actor.next_timeout(now)]
+            .into_iter()
+            .flatten()
+            .min();
+        let due = due.map(|due| Nanos(u64::try_from(due.as_nanos()).expect("no test takes that long")));
+        let mut polled = [radio.as_fd(), device.tun.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        clock.wait_readable(&mut polled, due)?;
+    }
+    println!("{}", json!({ "event": "counts", "counts": actor.counts() }));
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let argument = std::env::args().nth(1).unwrap_or_default();
+    let outcome = serde_json::from_str(&argument)
+        .map_err(|error| ConfigError::Json(error).into())
+        .and_then(|config| run(&config));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wlan-interop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
