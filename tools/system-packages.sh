@@ -29,6 +29,8 @@ guest)
     wanted="$wanted setpriv:util-linux taskset:util-linux"
     # The programs of lab linux.
     wanted="$wanted hostapd:hostapd wpa_supplicant:wpasupplicant"
+    # Tests with these programs.
+    wanted="$wanted iw:iw ping:iputils-ping"
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"

@@ -8,8 +8,8 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -19,7 +19,7 @@ from typing import Any
 from airtoll import _rust
 from airtoll.labs import hostapd
 from airtoll.labs.air import WPA_PASSPHRASE, Emulator, air_scenario
-from airtoll.labs.linux import _RADIOS
+from airtoll.labs.linux import RADIOS
 from airtoll.labs.namespace import Command, NamespaceHost
 from airtoll.study.cell import resolved
 from airtoll.study.link import LinkSettings
@@ -37,7 +37,7 @@ LEVEL = "interop"
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the ends of a network do."""
+    """A network, its ends, and their actions."""
 
     ours: str  # the role of this project's end: "ap" or "sta"
     profile: dict[str, Any]  # keys of [security.NAME]
@@ -59,13 +59,19 @@ def main() -> None:
 def perform(program: str, scenario: Scenario) -> dict[str, Any]:
     """Run one scenario."""
     profiles = {LEVEL: SecurityProfile(**scenario.profile)}
-    cell = make_cell(lab="linux", security=LEVEL, stations=2 if scenario.attacks else 1)
-    of_cipher, settings = resolved(cell, LinkSettings(), {}, profiles)
+    topology = {"topology": "stations", "stations": 2} if scenario.attacks else {}
+    cell = make_cell(lab="linux", security=LEVEL, **topology)
+    of_cipher, settings = resolved(cell, LinkSettings(beacon_interval=100), {}, profiles)
     profile = profiles[LEVEL].on(settings)
-    config = {"scenario": air_scenario(of_cipher, settings, seed=1).wire(), "clock": "virtual", "pcap": None}
+    config = {
+        "scenario": air_scenario(of_cipher, settings, seed=1).wire(),
+        "clock": "virtual",
+        "pcap": None,
+        "monitors": [2] if scenario.attacks else [],
+    }
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        emulator = stack.enter_context(Emulator(config, "linux", _RADIOS))
+        emulator = stack.enter_context(Emulator(config, "linux", RADIOS))
         roles = list(emulator.roles)
         station = roles[1]
         own, other = ("ap", station) if scenario.ours == "ap" else (station, "ap")
@@ -87,18 +93,19 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             "sae_pwe": 1 if profile.sae_pwe is None else profile.sae_pwe,
             "groups": scenario.groups,
         }
-        words = {"role": scenario.ours, "address": emulator.macs[own], "network": network, "until_ms": ENDS_MS}
+        words = {
+            "role": scenario.ours,
+            "address": emulator.macs[own],
+            "network": network,
+            "until_ms": ENDS_MS,
+        }
         monitor(hosts[own], bss.channel_mhz)
         if scenario.attacks:
+            victims = [emulator.macs["ap"], emulator.macs[station]]
             monitor(hosts["sta2"], bss.channel_mhz)
-            attacker = {
-                "role": "attacker",
-                "address": emulator.macs["sta2"],
-                "victims": [emulator.macs["ap"], emulator.macs[station]],
-                "schedule": scenario.attacks,
-                "until_ms": ENDS_MS,
-            }
-            stack.enter_context(started(hosts["sta2"], program, json.dumps(attacker)))
+            stack.enter_context(
+                attacker(hosts["sta2"], program, emulator.macs["sta2"], victims, scenario.attacks)
+            )
         began_s = time.monotonic()
 
         def ours() -> Command:
@@ -123,20 +130,20 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
         processes = {"ap": access_point()}
         time.sleep(0.5)
         processes[station] = (theirs if own == "ap" else ours)()
-        address = {role: f"192.0.2.{at + 1}/24" for at, role in enumerate(roles)}
         time.sleep(2.0)
-        answered = None
-        if scenario.joins:
-            command(hosts[own], "ip", "addr", "add", address[own], "dev", DEVICE)
-            command(hosts[own], "ip", "link", "set", DEVICE, "up")
-            command(hosts[other], "ip", "addr", "add", address[other], "dev", INTERFACE)
-            target = address[own].split("/")[0]
-            ping = hosts[other].popen(["ping", "-q", "-c", "50", "-i", "0.1", "-W", "1", "-s", "1400", target])
+        echoes = ping(hosts, roles, own, other) if scenario.joins else None
         for at_ms, words_of in scenario.commands:
             time.sleep(max(0.0, began_s + at_ms / 1000 - time.monotonic()))
-            command(hosts[other], "hostapd_cli", "-p", str(folder / "control"), *words_of.split())
-        if scenario.joins:
-            answered = received(ping.communicate(timeout=30)[0].decode())
+            command(
+                hosts[other],
+                "hostapd_cli",
+                "-s",
+                str(folder),
+                "-p",
+                str(folder / "control"),
+                *words_of.split(),
+            )
+        answered = None if echoes is None else received(echoes.communicate(timeout=30)[0].decode())
         keys = sorted(Path(f"/sys/kernel/debug/ieee80211/{other}/keys").glob("*/replays"))
         replays = sum(int(number) for key in keys for number in re.findall(r"\d+", key.read_text()))
         printed, errors = processes[own].communicate(timeout=60)
@@ -148,6 +155,30 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
         "replays": replays,
         "told": told,
     }
+
+
+def attacker(
+    host: NamespaceHost, program: str, address: str, victims: list[str], schedule: list[dict[str, Any]]
+) -> AbstractContextManager[Command]:
+    """The attacker's process."""
+    words = {
+        "role": "attacker",
+        "address": address,
+        "victims": victims,
+        "schedule": schedule,
+        "until_ms": ENDS_MS,
+    }
+    return started(host, program, json.dumps(words))
+
+
+def ping(hosts: Mapping[str, NamespaceHost], roles: Sequence[str], own: str, other: str) -> Command:
+    """Give both ends their addresses, and send echo requests to the end of this project."""
+    address = {role: f"192.0.2.{at + 1}" for at, role in enumerate(roles)}
+    command(hosts[own], "ip", "addr", "add", f"{address[own]}/24", "dev", DEVICE)
+    command(hosts[own], "ip", "link", "set", DEVICE, "up")
+    command(hosts[other], "ip", "addr", "add", f"{address[other]}/24", "dev", INTERFACE)
+    argv = ["ping", "-q", "-c", "50", "-i", "0.1", "-W", "1", "-s", "1400", address[own]]
+    return hosts[other].popen(argv)
 
 
 def received(text: str) -> int:
@@ -184,7 +215,7 @@ def started(host: NamespaceHost, *argv: str) -> Iterator[Command]:
 
 
 def stop(process: Command) -> list[str]:
-    """End a program and return what it printed."""
+    """End a program and return its output."""
     process.terminate()
     return process.communicate()[0].decode(errors="replace").splitlines()
 

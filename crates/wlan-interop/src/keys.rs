@@ -1,8 +1,8 @@
 //! The keys that an end of an association uses, and the frames that they seal and open.
 
 use wlan_ciphers::{
-    Bip, IntegrityKeyId, KeyId, OpenJob, PacketNumber, Priority, ReplayWindow, SealJob, Suite, TemporalKey, Tkip,
-    tkip,
+    Bip, IntegrityKeyId, KeyId, OpenJob, PacketNumber, Priority, ReplayWindow, SealJob, Suite, TemporalKey,
+    Tkip, tkip,
 };
 use wlan_frames::{FrameControl, MacAddr, Role};
 use wlan_rsn::Key;
@@ -22,7 +22,9 @@ impl Cipher {
                     Role::Ap => tkip::Role::Authenticator,
                     Role::Sta => tkip::Role::Supplicant,
                 };
-                let octets = octets.try_into().expect("a handshake yields keys of their suite's length");
+                let octets = octets
+                    .try_into()
+                    .expect("a handshake yields keys of their suite's length");
                 Self::Tkip(Box::new(Tkip::new(octets, role)))
             }
             _ => Self::Aes(Box::new(

@@ -5,11 +5,11 @@
 //! their packets.
 //!
 //! - `config`: the configuration, the only argument
-//! - [`station`](station), [`access_point`](access_point), [`attacker`](attacker): the roles, without I/O
-//! - [`end`](end): one end of an association: its keys and frames
-//! - [`keys`](keys): keys that seal and open frames
-//! - [`elements`](elements): the elements of management frames
-//! - [`radio`](radio): the radio
+//! - `station`, `access_point`, `attacker`: the roles, without I/O
+//! - `end`: one end of an association: its keys and frames
+//! - `elements`: the elements of management frames
+//! - `keys`: keys that seal and open frames
+//! - `radio`: the radio
 
 mod access_point;
 mod attacker;
@@ -106,7 +106,7 @@ impl Actor {
     fn timeout(&mut self, now: Duration) {
         match self {
             Self::AccessPoint(ap) => ap.timeout(now),
-            Self::Station(station) => station.timeout(now, &mut UnwrapErr(SysRng)),
+            Self::Station(station) => station.timeout(now),
             Self::Attacker(_) => {}
         }
     }
@@ -160,7 +160,9 @@ impl Device {
             let Some(len) = self.tun.read(&mut header, &mut self.buffer, &mut [])? else {
                 return Ok(None);
             };
-            let Some(header) = VnetHeader::parse(&header) else { continue };
+            let Some(header) = VnetHeader::parse(&header) else {
+                continue;
+            };
             let packet = &mut self.buffer[..len.min(PACKET_B)];
             let is_whole = header.gso.is_none() && len <= PACKET_B;
             let is_summed = header
@@ -189,8 +191,10 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
     let mut schedule: VecDeque<Step> = config.schedule.iter().copied().collect();
     loop {
         let now = Duration::from_nanos(clock.now().0);
-        while let Some(step) = schedule.pop_front_if(|step| Duration::from_millis(step.at_ms) <= now) {
-            actor.perform(now, step.order);
+        let is_due = |step: &&Step| Duration::from_millis(step.at_ms) <= now;
+        while let Some(&Step { order, .. }) = schedule.front().filter(is_due) {
+            schedule.pop_front();
+            actor.perform(now, order);
         }
         actor.timeout(now);
         while let Some(mpdu) = radio.receive()? {

@@ -30,7 +30,7 @@ impl Radio {
     /// Opens the radio with this interface, which must be in monitor mode and up.
     ///
     /// # Errors
-    /// There is no such interface, or the process lacks CAP_NET_RAW.
+    /// The interface does not exist, or the process lacks CAP_NET_RAW.
     pub fn open(interface: &str) -> io::Result<Self> {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
@@ -56,7 +56,9 @@ impl Radio {
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let Ok((header, at)) = Radiotap::parse(&self.buffer[..len]) else { continue };
+            let Ok((header, at)) = Radiotap::parse(&self.buffer[..len]) else {
+                continue;
+            };
             let present = u32::from_le_bytes(self.buffer[4..8].try_into().expect("four octets"));
             if present & TX_FLAGS != 0 {
                 continue;

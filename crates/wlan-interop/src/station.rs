@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use serde_json::json;
 use wlan_frames::beacon::Beacon;
-use wlan_frames::management::{OPEN_SYSTEM, Body, STATUS_SUCCESS};
+use wlan_frames::management::{Body, OPEN_SYSTEM, STATUS_SUCCESS};
 use wlan_frames::{MacAddr, Management, Role};
 use wlan_rsn::psk::psk;
 use wlan_rsn::sae::{self, Password, Sae};
@@ -99,15 +99,12 @@ impl Station {
                     self.management(now, &frame.body, &mpdu, rng);
                 }
             }
-            Some(Incoming::Eapol {
-                from,
-                packet,
-                sealed,
-            }) if from == self.end.bssid => {
-                let State::Associated(supplicant) = &mut self.state else { return };
-                if supplicant.receive(&packet, sealed, now, rng).is_err() {
-                    self.end.counts.discarded += 1;
-                }
+            Some(Incoming::Eapol { from, packet, sealed }) if from == self.end.bssid => {
+                let State::Associated(supplicant) = &mut self.state else {
+                    return;
+                };
+                let outcome = supplicant.receive(&packet, sealed, now, rng);
+                self.end.counts.discarded += u64::from(outcome.is_err());
                 self.apply_outputs();
             }
             _ => {}
@@ -141,14 +138,14 @@ impl Station {
         match Sae::initiate(now, ends, self.method, config, password, rng) {
             Ok((exchange, reply)) => {
                 self.state = State::Sae(Box::new(exchange));
-                self.authentication(now, reply, rng);
+                self.authentication(now, reply);
             }
             Err(error) => self.fail(&error.to_string()),
         }
     }
 
-    /// Sends the frames of SAE, and goes on once the peer is accepted.
-    fn authentication(&mut self, now: Duration, reply: sae::Reply, _rng: &mut dyn CryptoRng) {
+    /// Sends the frames of SAE, and associates once the peer is accepted.
+    fn authentication(&mut self, now: Duration, reply: sae::Reply) {
         for body in &reply.frames {
             self.end.manage(
                 self.end.bssid,
@@ -190,8 +187,7 @@ impl Station {
                 } else {
                     Vec::new()
                 };
-                let elements =
-                    elements::of_request(&self.ssid, &self.own, self.access_point.qos, &of_owe);
+                let elements = elements::of_request(&self.ssid, &self.own, self.access_point.qos, &of_owe);
                 self.end.manage(
                     bssid,
                     Body::AssociationRequest {
@@ -207,7 +203,14 @@ impl Station {
 
     fn management(&mut self, now: Duration, body: &Body<'_>, mpdu: &[u8], rng: &mut dyn CryptoRng) {
         match (&mut self.state, body) {
-            (State::OpenAuthentication, Body::Authentication { transaction: 2, status, .. }) => {
+            (
+                State::OpenAuthentication,
+                Body::Authentication {
+                    transaction: 2,
+                    status,
+                    ..
+                },
+            ) => {
                 if *status == STATUS_SUCCESS {
                     self.state = State::Associating;
                     self.request(now, 1);
@@ -217,13 +220,23 @@ impl Station {
             }
             (State::Sae(exchange), Body::Authentication { .. }) => {
                 let reply = exchange.receive(now, &mpdu[wlan_frames::MacHeader::LEN..], rng);
-                self.authentication(now, reply, rng);
+                self.authentication(now, reply);
             }
             (State::Associating, Body::AssociationResponse { status, elements, .. }) => {
                 self.associated(now, *status, elements, rng);
             }
-            (State::Associated(_), Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }) => {
-                self.fail(&format!("the access point ended the association with reason code {reason}"));
+            (
+                State::Associated(supplicant),
+                Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. },
+            ) => {
+                if self.end.is_established {
+                    self.fail(&format!(
+                        "the access point ended the association with reason code {reason}"
+                    ));
+                } else {
+                    supplicant.peer_gone();
+                    self.apply_outputs();
+                }
             }
             (State::Associating, Body::Deauthentication { reason, .. }) => {
                 self.fail(&format!("the access point refused with reason code {reason}"));
@@ -248,7 +261,10 @@ impl Station {
                 Err(error) => return self.fail(&error.to_string()),
             }
         }
-        let pmk = self.pmk.clone().expect("every key management yields a PMK before the handshake");
+        let pmk = self
+            .pmk
+            .clone()
+            .expect("every key management yields a PMK before the handshake");
         let association = match Association::negotiate(&self.access_point.security, &self.own) {
             Ok(association) => association,
             Err(error) => return self.fail(&error.to_string()),
@@ -271,7 +287,9 @@ impl Station {
     }
 
     fn apply_outputs(&mut self) {
-        let State::Associated(supplicant) = &mut self.state else { return };
+        let State::Associated(supplicant) = &mut self.state else {
+            return;
+        };
         let mut failure = None;
         while let Some(output) = supplicant.poll_output() {
             if let Some(Output::Failed {
@@ -296,14 +314,14 @@ impl Station {
     }
 
     /// Handles the passage of time.
-    pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+    pub fn timeout(&mut self, now: Duration) {
         if let Some((_, tries)) = self.retry.filter(|&(at, _)| at <= now) {
             self.request(now, tries + 1);
         }
         match &mut self.state {
             State::Sae(exchange) => {
                 let reply = exchange.expire(now);
-                self.authentication(now, reply, rng);
+                self.authentication(now, reply);
             }
             State::Associated(supplicant) => {
                 supplicant.timeout(now);

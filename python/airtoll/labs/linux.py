@@ -50,7 +50,7 @@ CAN_SET: Final = (
 )
 """The settings of a study's [link] that this lab supports."""
 
-_RADIOS: Final = python_command(
+RADIOS: Final = python_command(
     "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
 )
 _INTERFACE: Final = _rust.DEVICE_NAME
@@ -135,7 +135,7 @@ class Linux:
         }
         secret = wep_key(of_cipher, seed) or WPA_PASSPHRASE
         with ExitStack() as stack:
-            emulator = stack.enter_context(Emulator(config, self.name, _RADIOS))
+            emulator = stack.enter_context(Emulator(config, self.name, RADIOS))
             hosts = {role: emulator.host(role) for role in emulator.roles}
             bss = hostapd.Bss(
                 channel=emulator.facts["channel"],

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import Lab, check_cells
+from airtoll.labs.base import Link
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
@@ -65,6 +66,10 @@ BATCH_RUNS: Final = 64
 BATCH_S: Final = 1.0
 """Limits of a batch of runs in virtual time, which are stored together: flushing each run to the disk would take longer
 than the run itself, and runs lost in a crash are repeated at once."""
+
+
+_DRAIN_STEP_S: Final = 0.02  # longer than any exchange of frames
+_DRAIN_LIMIT_S: Final = 5.0
 
 
 class NoLoadError(AirtollError):
@@ -287,6 +292,8 @@ def perform(
         before = as_facts(link.counters(), "link counters")
         for probe in probes:
             if measures(probe.name, run.cell):
+                if measurements:
+                    _drain(link)
                 on_event(ProbeStarted(run, probe.name))
                 measurements[probe.name] = probe.measure(link, run.cell, method)
         after = as_facts(link.counters(), "link counters")
@@ -321,6 +328,22 @@ def perform(
     )
     samples = [sample for measurement in measurements.values() for sample in measurement.samples]
     return FinishedRun(record, samples, raw)
+
+
+def _drain(link: Link) -> None:
+    """Wait until the last probe's packets have left the link, whose full queue would drop the next probe's packets."""
+    until_s = time.monotonic() + _DRAIN_LIMIT_S
+    before: list[int] = []
+    sent = _sent(link)
+    while sent != before and time.monotonic() < until_s:
+        time.sleep(_DRAIN_STEP_S)
+        before, sent = sent, _sent(link)
+
+
+def _sent(link: Link) -> list[int]:
+    """The MPDUs that each station has sent so far; empty in a lab that does not count them."""
+    stations = (totals for totals in link.counters().values() if isinstance(totals, dict))
+    return [totals["mpdus"] for totals in stations if "mpdus" in totals]
 
 
 def difference(before: Facts, after: Facts) -> Facts:

@@ -62,6 +62,8 @@ pub struct Air {
     pub roster: Roster,
     pub bss: Bss,
     pub radios: Vec<Radio>,
+    /// Stations in monitor mode, which hear the frames to other stations too.
+    pub monitors: Vec<usize>,
     pub medium: Medium<Frame>,
     pub channel: Option<Channel>,
     pub contenders: Contenders,
@@ -231,12 +233,15 @@ impl Air {
         let Self {
             medium,
             radios,
+            monitors,
             channel,
             ..
         } = self;
         for (delivery, frame) in medium.deliver() {
             frame.set_retry(delivery.retries > 0);
-            for &to in delivery.receivers {
+            let is_new = |&to: &usize| to != delivery.route.from && !delivery.receivers.contains(&to);
+            let overhearing = monitors.iter().copied().filter(is_new);
+            for to in delivery.receivers.iter().copied().chain(overhearing) {
                 let signal_dbm = signal_dbm(channel.as_ref(), delivery.route.from, to, mode, now);
                 radios[to].deliver(frame, mode, signal_dbm);
             }

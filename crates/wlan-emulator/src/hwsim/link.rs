@@ -36,6 +36,9 @@ pub struct Config {
     pub clock: ClockKind,
     /// The path of the capture of the air.
     pub pcap: Option<PathBuf>,
+    /// Stations whose radios are in monitor mode. They hear all frames that arrive at their receivers.
+    #[serde(default)]
+    pub monitors: Vec<usize>,
 }
 
 /// The properties of the link that the medium determines.
@@ -97,6 +100,12 @@ impl Running for Link {
             roster,
             bss,
             radios,
+            monitors: config
+                .monitors
+                .iter()
+                .copied()
+                .filter(|&station| station < roster.on_air())
+                .collect(),
             medium,
             channel: of_channel,
             contenders,

@@ -43,10 +43,12 @@ impl Authenticator {
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Discard> {
         let station = self.stations.get(&address).ok_or(Discard::UnknownPeer)?;
-        // Packets of a session are encrypted (12.6.14); only a station that starts a new handshake has no key.
+        // Packets of a session are encrypted (12.6.14). There are two exceptions: a station that starts a new handshake
+        // has no key, and wpa_supplicant sends message 4 of a rekey unencrypted, because it has replaced its record of
+        // the old key by the new one, which it has not installed yet. The MIC of that message is under the new key.
         let in_session = station.session.as_ref().filter(|_| sealed);
         let handshake = station.handshake.as_ref();
-        let protection = match (in_session, handshake.filter(|handshake| !handshake.sealed)) {
+        let protection = match (in_session, handshake) {
             (Some(session), _) => session.protection,
             (None, Some(handshake)) => handshake.protection,
             (None, None) => return Err(Discard::Unprotected),
@@ -66,10 +68,13 @@ impl Authenticator {
                 self.group_answer(address, &received, now)
             };
         }
-        if handshake.is_none_or(|handshake| handshake.sealed != in_session.is_some()) {
-            return Err(Discard::Unexpected);
+        let is_message_4 = received.key.data.is_empty();
+        match handshake.map(|handshake| (handshake.sealed, in_session.is_some())) {
+            Some((true, false)) if !is_message_4 => return Err(Discard::Unprotected),
+            None | Some((false, true)) => return Err(Discard::Unexpected),
+            _ => {}
         }
-        if received.key.data.is_empty() {
+        if is_message_4 {
             self.message_4(address, &received, now)
         } else {
             self.message_2(address, &received, now)

@@ -257,6 +257,10 @@ impl Sae {
             Message::Refused { status, .. } => {
                 self.suspicion = match status {
                     status::CHALLENGE_FAILURE => Failure::PasswordMismatch,
+                    // hostapd 2.10 refuses an invalid Confirm with this status.
+                    status::UNSPECIFIED_FAILURE if self.state == State::Confirmed => {
+                        Failure::PasswordMismatch
+                    }
                     status::UNKNOWN_PASSWORD_IDENTIFIER => Failure::UnknownIdentifier,
                     other => Failure::Refused(other),
                 };

@@ -1,0 +1,232 @@
+"""Handshakes and frame protection of this project with unmodified hostapd and wpa_supplicant, in a guest.
+
+`wlan-interop` is an access point, a station and an attacker on `wlan-rsn` and `wlan-ciphers`. `interop` runs it beside
+hostapd or wpa_supplicant above the medium of lab linux.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from airtoll.guest import boot, recipe
+from airtoll.labs.base import SYSTEM_PATH, lab_lacks
+from airtoll.labs.linux import Linux
+
+ROOT: Final = Path(__file__).parents[2]
+PROGRAM: Final = ROOT / "target" / "debug" / "wlan-interop"
+
+PSK: Final = {"wpa_key_mgmt": "wpa-psk", "pairwise": "ccmp"}
+SAE: Final = {"wpa_key_mgmt": "sae", "pairwise": "ccmp", "ieee80211w": "required", "beacon_prot": True}
+OWE: Final = {"wpa_key_mgmt": "owe", "pairwise": "ccmp", "ieee80211w": "required"}
+
+PROFILES: Final[Mapping[str, dict[str, Any]]] = {
+    "wpa-psk tkip": {"wpa_key_mgmt": "wpa-psk", "pairwise": "tkip"},
+    "wpa-psk ccmp": PSK,
+    "wpa-psk ccmp256": {"wpa_key_mgmt": "wpa-psk", "pairwise": "ccmp256"},
+    "wpa-psk gcmp": {"wpa_key_mgmt": "wpa-psk", "pairwise": "gcmp"},
+    "wpa-psk gcmp256": {"wpa_key_mgmt": "wpa-psk", "pairwise": "gcmp256"},
+    "wpa-psk-sha256 ccmp": {
+        "wpa_key_mgmt": "wpa-psk-sha256",
+        "pairwise": "ccmp",
+        "ieee80211w": "required",
+    },
+    "sae ccmp": SAE,
+    "sae gcmp256": {"wpa_key_mgmt": "sae", "pairwise": "gcmp256", "ieee80211w": "required", "sae_pwe": 0},
+    "owe ccmp": OWE,
+}
+"""Profiles under which both ends exchange packets and replace their keys."""
+
+REKEYS: Final = [
+    {"at_ms": 3500, "order": "rekey_pairwise"},
+    {"at_ms": 5000, "order": "rekey_group"},
+]
+
+ATTACKED: Final = ("wpa-psk tkip", "wpa-psk ccmp", "sae ccmp")
+ATTACKS: Final = ("replay_data", "forge_data", "replay_handshake")
+ATTACKS_ON_MANAGEMENT: Final = ("forge_deauthentication", "forge_association")
+
+ENDS: Final = ("ap", "sta")
+"""The roles of this project's end."""
+
+ECHOES: Final = 50
+
+
+def attacks(profile: str) -> list[dict[str, Any]]:
+    """Attacks while the ends exchange packets. Without protected management frames, anyone can end an association."""
+    names = (
+        (*ATTACKS, *ATTACKS_ON_MANAGEMENT) if PROFILES[profile].get("ieee80211w") == "required" else ATTACKS
+    )
+    return [{"at_ms": 4000 + 500 * at, "order": name} for at, name in enumerate(names)]
+
+
+def scenarios() -> dict[str, dict[str, Any]]:
+    """All scenarios by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for ours in ENDS:
+        for name, profile in PROFILES.items():
+            found[f"{ours}: {name}"] = {"profile": profile, "schedule": REKEYS}
+        for name in ATTACKED:
+            found[f"{ours}: attacks on {name}"] = {"profile": PROFILES[name], "attacks": attacks(name)}
+        for name, profile in (("wpa-psk", PSK), ("sae", SAE)):
+            found[f"{ours}: wrong {name} passphrase"] = {
+                "profile": profile,
+                "passphrase": "not the passphrase",
+                "joins": False,
+            }
+        for name, profile in (("sae", SAE), ("owe", OWE)):
+            found[f"{ours}: wrong {name} group"] = {"profile": profile, "groups": [20], "joins": False}
+        second = {"profile": {**SAE, "sae_groups": [19, 20]}, "groups": [20]}
+        found[f"{ours}: second sae group"] = second
+    for name, profile in (("sae", SAE), ("owe", OWE)):
+        found[f"sta: own second {name} group"] = {"profile": profile, "groups": [20, 19]}
+    leaves = {"profile": SAE, "schedule": [{"at_ms": 8500, "order": "deauthenticate"}]}
+    found["sta: leaves"] = leaves
+    found["ap: leaves"] = leaves
+    to_all = [{"at_ms": 8500, "order": "deauthenticate_all"}]
+    found["ap: leaves all"] = {"profile": SAE, "schedule": to_all}
+    found["sta: hostapd leaves all"] = {
+        "profile": SAE,
+        "commands": [[8500, "deauthenticate ff:ff:ff:ff:ff:ff"]],
+    }
+    return {name: {"ours": name.split(":")[0], **words} for name, words in found.items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The result of each scenario, by name."""
+    if (reason := Linux().missing() or lab_lacks("linux", {"iw": "iw"}, SYSTEM_PATH)) is not None:
+        pytest.skip(reason)
+    subprocess.run(["cargo", "build", "--quiet", "--package", "wlan-interop"], cwd=ROOT, check=True)
+    folder = tmp_path_factory.mktemp("interop")
+    wanted = scenarios()
+    file = folder / "scenarios.json"
+    file.write_text(json.dumps(list(wanted.values())))
+    script = folder / "script"
+    argv = f"{sys.executable} {Path(__file__).with_name('interop.py')} {PROGRAM} {file}"
+    script.write_text(f"#!/bin/sh\n{argv} > /run/job/outcomes 2> /run/job/errors\n")
+    script.chmod(0o755)
+    job = folder / "job"
+    job.mkdir()
+    boot.perform(kernel, {"task": "shell", "environment": {"SHELL": str(script)}}, job)
+    lines = (job / "outcomes").read_text().splitlines()
+    assert len(lines) == len(wanted), (job / "errors").read_text()
+    return dict(zip(wanted, map(json.loads, lines), strict=True))
+
+
+def events(outcome: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The events of this project's end with this name."""
+    return [event for event in outcome["events"] if event["event"] == name]
+
+
+def counts(outcome: Mapping[str, Any]) -> dict[str, int]:
+    """The frames of this project's end by their fate."""
+    (event,) = events(outcome, "counts")
+    found: dict[str, int] = event["counts"]
+    return found
+
+
+def told(outcome: Mapping[str, Any], words: str) -> int:
+    """How often the other program printed these words."""
+    return sum(words in line for line in outcome["told"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("ours", ENDS)
+def test_both_ends_agree_and_exchange_packets_across_rekeys(
+    outcomes: dict[str, dict[str, Any]], ours: str, profile: str
+) -> None:
+    outcome, words = outcomes[f"{ours}: {profile}"], PROFILES[profile]
+    (associated,) = events(outcome, "associated")
+    assert associated["wpa_key_mgmt"] == words["wpa_key_mgmt"]
+    assert associated["mfp"] == ("ieee80211w" in words)
+    assert associated["qos"]
+    assert [event["cipher"] for event in events(outcome, "pairwise")] == [words["pairwise"]] * 2
+    assert len({event["key_id"] for event in events(outcome, "group")}) == 2
+    assert len(events(outcome, "integrity")) == (2 if "ieee80211w" in words else 0) * (
+        2 if ours == "sta" and "beacon_prot" in words else 1
+    )
+    assert outcome["answered"] == ECHOES
+    assert events(outcome, "failed") == []
+    drops = {
+        key: count for key, count in counts(outcome).items() if key in ("unopened", "replays", "unprotected")
+    }
+    assert set(drops.values()) == {0}, drops
+    if ours == "ap":
+        assert told(outcome, "Key negotiation completed") == 2
+        assert told(outcome, "UNPROT-BEACON") == 0
+    else:
+        assert told(outcome, "pairwise key handshake completed") == 2
+        assert counts(outcome)["group_received"] > 0
+
+
+def test_a_station_verifies_the_beacons_of_hostapd(outcomes: dict[str, dict[str, Any]]) -> None:
+    found = counts(outcomes["sta: sae ccmp"])
+    assert found["beacons_verified"] > 50
+    assert found["beacons_rejected"] == 0
+
+
+@pytest.mark.parametrize("profile", ATTACKED)
+@pytest.mark.parametrize("ours", ENDS)
+def test_replayed_and_forged_frames_change_nothing(
+    outcomes: dict[str, dict[str, Any]], ours: str, profile: str
+) -> None:
+    outcome = outcomes[f"{ours}: attacks on {profile}"]
+    assert outcome["answered"] == ECHOES
+    assert len(events(outcome, "established")) == 1
+    assert events(outcome, "failed") == []
+    found = counts(outcome)
+    assert found["replays"] == 8
+    assert found["unopened"] >= 8
+    assert found["discarded"] == 2, "two messages of the handshake came again"
+    if "sae" in profile:
+        assert found["unprotected"] == 2, "a Deauthentication and a Disassociation frame"
+        assert outcome["replays"] == 8, "of the other end"
+
+
+@pytest.mark.parametrize("key_management", ["wpa-psk", "sae"])
+def test_a_wrong_passphrase_is_named(outcomes: dict[str, dict[str, Any]], key_management: str) -> None:
+    name = f"wrong {key_management} passphrase"
+    for ours in ENDS:
+        (reason, *_) = events(outcomes[f"{ours}: {name}"], "failed")
+        assert "the peer has another pass" in reason["why"]
+        assert events(outcomes[f"{ours}: {name}"], "established") == []
+    assert told(outcomes[f"ap: {name}"], "CTRL-EVENT-CONNECTED") == 0
+    assert told(outcomes[f"sta: {name}"], "AP-STA-CONNECTED") == 0
+
+
+def test_a_group_that_the_other_end_lacks_is_refused(outcomes: dict[str, dict[str, Any]]) -> None:
+    (reason,) = events(outcomes["sta: wrong sae group"], "failed")
+    assert reason["why"] == "the peer supports none of the offered groups"
+    (reason,) = events(outcomes["sta: wrong owe group"], "failed")
+    assert reason["why"] == "association refused with status code 77"
+    (reason, *_) = events(outcomes["ap: wrong owe group"], "refused")
+    assert reason["status"] == 77
+    assert events(outcomes["ap: wrong sae group"], "associated") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ap: second sae group",
+        "sta: second sae group",
+        "sta: own second sae group",
+        "sta: own second owe group",
+    ],
+)
+def test_the_ends_agree_on_a_second_group(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+    assert outcomes[name]["answered"] == ECHOES
+
+
+def test_protected_deauthentication_ends_an_association(outcomes: dict[str, dict[str, Any]]) -> None:
+    remote = "CTRL-EVENT-DISCONNECTED bssid=02:00:00:00:00:01 reason=3"
+    for name in ("ap: leaves", "ap: leaves all"):
+        lines = [line for line in outcomes[name]["told"] if remote in line]
+        assert "locally_generated" not in lines[0], name
+    assert told(outcomes["sta: leaves"], "AP-STA-DISCONNECTED") == 1
+    (reason,) = events(outcomes["sta: hostapd leaves all"], "failed")
+    assert "the access point ended the association" in reason["why"]
