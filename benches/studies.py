@@ -1,60 +1,156 @@
-"""Measure how long the five papers' studies take with --quick, and count their valid runs.
+"""Measure the five papers' studies with --quick: how long they take, how many runs are valid, and their agreement.
 
-The reports and their index page stay in results/quick.
+In real time, other load makes runs invalid. In virtual time, the studies run beside a process that keeps a core busy.
+Throughput agrees with lab sim, over 5 s at each study's largest packet size. The reports and their index page stay in
+results/quick and results/virtual.
 """
 
 import shutil
 import subprocess
 import sys
 import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import tomli_w
 from page import publish
 
 from airtoll.labs.namespace import machine_facts
+from airtoll.stats.metrics import per_run
 from airtoll.store import Result
+from airtoll.study import find_study
 
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n", "hayajneh-enhanced")
 WITHIN_MIN = 25
+WITHIN_VIRTUAL_MIN = 40
 DIRECTORY = Path("results/quick")
+VIRTUAL = Path("results/virtual")
 
 
 def introduction() -> str:
-    """The title, the machine and the limit."""
+    """The title, the machine and the limits."""
     machine = machine_facts()
     return (
-        "# Duration of the papers' studies with --quick\n\n"
-        f"Made by `make bench-studies WRITE=docs/measurements/studies.md` on {machine['processor']}, "
-        f"{machine['cores']} cores, Linux {machine['kernel']},\n"
-        "as root. The limit for all five studies with `--quick`, including their reports, "
-        f"is {WITHIN_MIN} minutes.\n\n"
-        "A run is invalid if the machine was late or too slow. Invalid runs are excluded from every figure. Their\n"
-        "number depends on the other load of the machine, including other virtual machines."
+        "# The papers' studies with --quick\n\n"
+        "`make bench-studies WRITE=docs/measurements/studies.md` measures these tables.\n"
+        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, as root. The limits for all five\n"
+        f"studies, including their reports, are {WITHIN_MIN} minutes in real time and {WITHIN_VIRTUAL_MIN} minutes in\n"
+        "virtual time."
     )
 
 
-def quick_studies() -> str:
+def in_real_time() -> str:
     """Run the studies in order with the commands of a user."""
+    about = (
+        "## Real time\n\n"
+        "A run is invalid if the machine was late or too slow. Invalid runs are excluded from every figure. Their\n"
+        "number depends on the other load of the machine, including other virtual machines."
+    )
+    return f"{about}\n\n{_durations(DIRECTORY)}"
+
+
+def in_virtual_time() -> str:
+    """Run the studies in virtual time beside a busy process."""
+    about = "## Virtual time\n\nBeside a process that keeps one of the cores busy, with `--clock virtual`."
+    with _busy():
+        return f"{about}\n\n{_durations(VIRTUAL, '--clock', 'virtual')}"
+
+
+def agreement() -> str:
+    """Compare the throughput of saturated flows with lab sim, per study and transport."""
+    rows = [
+        "| study | flows | runs | valid | median difference | largest difference |",
+        "|---|---|---|---|---|---|",
+    ]
+    for study in STUDIES:
+        rows += _differences(study)
+    about = (
+        "## Agreement with lab sim\n\n"
+        "Throughput in lab `air` in virtual time compared with lab `sim`: saturated flows of the study's largest packets,\n"
+        "over 5 s after 1 s of warm-up, one run per cell. Both labs draw their own back-offs."
+    )
+    return f"{about}\n\n" + "\n".join(rows)
+
+
+@contextmanager
+def _busy() -> Iterator[None]:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def _durations(out: Path, *options: str) -> str:
     rows, total_min = [], 0.0
     for study in STUDIES:
-        directory = DIRECTORY / study
+        directory = out / study
         shutil.rmtree(directory, ignore_errors=True)
         began_s = time.monotonic()
-        command = [AIRTOLL, "run", study, "--quick", "--out", str(directory)]
-        if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
-            done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the table counts them
+        _run(study, directory, "--quick", *options)
         took_min = (time.monotonic() - began_s) / 60
         total_min += took_min
         records = Result.open(directory).records()
         valid = sum(record.verdict.valid for record in records)
         rows.append(f"| {study} | {len(records)} | {valid} | {took_min:.1f} |")
-    reports = [AIRTOLL, "report", *(str(DIRECTORY / study) for study in STUDIES)]
+    reports = [AIRTOLL, "report", *(str(out / study) for study in STUDIES)]
     subprocess.run(reports, check=True, stdout=subprocess.DEVNULL)
     return "\n".join(
         ["| study | runs | valid | min |", "|---|---|---|---|", *rows, f"| total | | | {total_min:.1f} |"]
     )
 
 
+def _run(study: str, directory: Path, *options: str) -> None:
+    command = [AIRTOLL, "run", study, *options, "--out", str(directory)]
+    if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
+        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the table counts them
+
+
+def _differences(study: str) -> list[str]:
+    """The rows of a study: one per transport."""
+    words = _saturated(tomllib.loads(find_study(study).read_text(encoding="utf-8")))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / f"{study}.toml"
+        file.write_text(tomli_w.dumps(words), encoding="utf-8")
+        for lab, clock in (("air", "virtual"), ("sim", "real")):
+            _run(str(file), folder / lab, "--lab", lab, "--clock", clock)
+        measured, simulated = (Result.open(folder / lab) for lab in ("air", "sim"))
+        expected = {
+            run: value for run, metric, value in per_run(simulated.samples()) if metric == "throughput"
+        }
+        found: dict[str, list[float]] = defaultdict(list)
+        records = {record.run.id: record for record in measured.records()}
+        for run, metric, value in per_run(measured.samples()):
+            if metric == "throughput" and run in expected:
+                found[records[run].run.cell.transport].append(value / expected[run] - 1)
+    rows = []
+    for transport, differences in sorted(found.items()):
+        of_transport = [record for record in records.values() if record.run.cell.transport == transport]
+        valid = sum(record.verdict.valid for record in of_transport)
+        differences.sort(key=abs)
+        middle, largest = (f"{100 * differences[at]:+.2f} %" for at in (len(differences) // 2, -1))
+        rows.append(
+            f"| {study} | {transport.upper()} | {len(of_transport)} | {valid} | {middle} | {largest} |"
+        )
+    return rows
+
+
+def _saturated(study: dict[str, Any]) -> dict[str, Any]:
+    """The study with saturated flows of its largest packets, measured once over 5 s."""
+    factors = {**study["factors"], **study.get("quick", {}).get("factors", {})}
+    factors["packet_size"] = [factors["packet_size"][-1]]
+    factors.pop("offered", None)
+    method = {"repeats": 1, "duration": "5 s", "warmup": "1 s", "probes": ["throughput"]}
+    kept = {key: value for key, value in study.items() if key in ("title", "link", "stack", "security")}
+    return {**kept, "lab": "air", "factors": factors, "method": method}
+
+
 if __name__ == "__main__":
-    publish(__doc__ or "", introduction(), [quick_studies])
+    publish(__doc__ or "", introduction(), [in_real_time, in_virtual_time, agreement])
