@@ -66,13 +66,17 @@ class Link:
 
     hosts: Mapping[str, Host]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; empty in virtual time
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
-    facts: Mapping[str, Any]  # only for the record: PHY, rate, cipher, queue, scheduling
+    facts: Mapping[str, Any]  # only for the record and the verdict: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
     pairs: tuple[tuple[str, str], ...] = (("sta", "ap"),)
     """The pairs of roles that exchange traffic: a station and its server. All pairs are active at the same time."""
 
     known: Known = Known()
     """The properties that probes rely on. A probe reads nothing from `facts`."""
+
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    """The values that the cell asks for, of facts that the lab reads back from the link. A run with other values is
+    invalid. The cipher is in `known`."""
 
 
 class Counters(Protocol):

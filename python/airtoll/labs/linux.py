@@ -20,7 +20,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.labs import hostapd
+from airtoll.labs import enterprise, hostapd
 from airtoll.labs.air import (
     IPS,
     PACKAGES,
@@ -58,6 +58,7 @@ _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
 _LOG: Final = ("-f", "/dev/stdout")  # without it, the programs buffer their output
 _BEACON_INTERVAL_TU: Final = 100  # hostapd's default
+_BEACON_INTERVALS_TU: Final = range(15, 10_001)  # from the minimum of hostapd to the maximum of cfg80211
 _DSSS_MBPS: Final = (1, 2, 5.5, 11)
 _DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 
@@ -115,6 +116,11 @@ class Linux:
         for setting in settings.given():
             if setting not in CAN_SET:
                 yield f"link.{setting}: lab linux cannot set it"
+        if (interval_tu := settings.beacon_interval) is not None and interval_tu not in _BEACON_INTERVALS_TU:
+            yield (
+                f"link.beacon_interval '{interval_tu} TU': hostapd always sends beacons, and lab linux supports "
+                f"{_BEACON_INTERVALS_TU[0]} to {_BEACON_INTERVALS_TU[-1]} TU"
+            )
         if cell.topology == "wired-ap":
             yield "topology 'wired-ap': lab linux does not support it; labs air and sim do"
         if cell.crypto_at == "card" and cell.security != "open":
@@ -195,15 +201,17 @@ def _network(
             stack.callback(_end, process)
             return process
 
-        text = hostapd.access_point(
-            profile, cell, bss, interface=_INTERFACE, control=str(control / "ap"), secret=secret
-        )
+        for file, content in enterprise.files(profile, secret):
+            (folder / file).write_text(content, encoding="ascii")
         control.mkdir()
+        text = hostapd.access_point(
+            profile, cell, bss, interface=_INTERFACE, folder=folder, control=control / "ap", secret=secret
+        )
         _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
         stations = [role for role in hosts if role.startswith("sta")]
         supplicants = []
         for role in stations:
-            text = hostapd.station(profile, bss, control=str(control / role), secret=secret)
+            text = hostapd.station(profile, bss, folder=folder, control=control / role, secret=secret)
             argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
             supplicants.append(start(role, text, argv))
         began_s = time.monotonic()
@@ -326,5 +334,4 @@ def _greet(host: NamespaceHost, address: str) -> None:
 @cache
 def _missing_command() -> str | None:
     """Return the first command that the lab lacks, with the remedy, or None."""
-    packages = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant", **PACKAGES}
-    return lab_lacks("linux", packages, SYSTEM_PATH)
+    return lab_lacks("linux", {**hostapd.PROGRAMS, **PACKAGES}, SYSTEM_PATH)
