@@ -5,7 +5,8 @@ certificate against the CA and against the server's name. The certificates are d
 tools/certificates.sh. Their keys are public, as the passphrase of the labs is, so they must not protect a real network.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -86,3 +87,16 @@ def of_station(profile: SecurityProfile, folder: Path, password: str) -> dict[st
     if "wpa-eap-suite-b-192" in profile.akms:
         lines |= {"openssl_ciphers": f'"{_SUITE_B}"', "group_mgmt": _BIP}
     return lines
+
+
+def facts(status: Mapping[str, str]) -> dict[str, str | None]:
+    """The EAP method of a station, and the version and the cipher suite of its TLS, from wpa_supplicant's status.
+
+    All are None without 802.1X.
+    """
+    method = re.search(r"\(EAP-(\w+)\)", status.get("selectedMethod", ""))
+    return {
+        "eap": method and method[1].lower(),
+        "eap_tls_version": status.get("eap_tls_version"),
+        "eap_tls_cipher": status.get("EAP TLS cipher"),
+    }

@@ -101,7 +101,14 @@ def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]
 
 
 def access_point(
-    profile: SecurityProfile, cell: Cell, bss: Bss, *, interface: str, folder: Path, control: Path, secret: str
+    profile: SecurityProfile,
+    cell: Cell,
+    bss: Bss,
+    *,
+    interface: str,
+    folder: Path,
+    control: Path,
+    secret: str,
 ) -> str:
     """The text of hostapd.conf.
 
