@@ -39,9 +39,9 @@ def introduction() -> str:
     return (
         "# The papers' studies with --quick\n\n"
         "`make bench-studies WRITE=docs/measurements/studies.md` measures these tables.\n"
-        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, as root. The limits for all five\n"
-        f"studies, including their reports, are {WITHIN_MIN} minutes in real time and {WITHIN_VIRTUAL_MIN} minutes in\n"
-        "virtual time."
+        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, as root. The limits for all\n"
+        f"five studies, including their reports, are {WITHIN_MIN} minutes in real time and\n"
+        f"{WITHIN_VIRTUAL_MIN} minutes in virtual time."
     )
 
 
@@ -72,8 +72,8 @@ def agreement() -> str:
         rows += _differences(study)
     about = (
         "## Agreement with lab sim\n\n"
-        "Throughput in lab `air` in virtual time compared with lab `sim`: saturated flows of the study's largest packets,\n"
-        "over 5 s after 1 s of warm-up, one run per cell. Both labs draw their own back-offs."
+        "Throughput in lab `air` in virtual time compared with lab `sim`: saturated flows of the study's largest\n"
+        "packets over 5 s after 1 s of warm-up, one run per cell. Both labs draw their own back-offs."
     )
     return f"{about}\n\n" + "\n".join(rows)
 

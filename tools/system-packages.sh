@@ -28,9 +28,9 @@ guest)
     wanted="tar:tar xz:xz-utils patch:patch make:make flex:flex bison:bison bc:bc gcc:gcc ld:binutils"
     wanted="$wanted setpriv:util-linux taskset:util-linux"
     # The programs of lab linux.
-    wanted="$wanted hostapd:hostapd wpa_supplicant:wpasupplicant"
+    wanted="$wanted hostapd:hostapd wpa_supplicant:wpasupplicant iw:iw"
     # Tests with these programs.
-    wanted="$wanted iw:iw ping:iputils-ping"
+    wanted="$wanted ping:iputils-ping"
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"

@@ -114,14 +114,20 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
 
         def theirs() -> Command:
             file = folder / "conf"
-            control = str(folder / "control")
+            control = folder / "control"
             if other == "ap":
                 text = hostapd.access_point(
-                    profile, of_cipher, bss, interface=INTERFACE, control=control, secret=WPA_PASSPHRASE
+                    profile,
+                    of_cipher,
+                    bss,
+                    interface=INTERFACE,
+                    folder=folder,
+                    control=control,
+                    secret=WPA_PASSPHRASE,
                 )
                 argv = ["hostapd", str(file)]
             else:
-                text = hostapd.station(profile, bss, control=control, secret=WPA_PASSPHRASE)
+                text = hostapd.station(profile, bss, folder=folder, control=control, secret=WPA_PASSPHRASE)
                 argv = ["wpa_supplicant", "-D", "nl80211", "-i", INTERFACE, "-c", str(file)]
             file.write_text(text, encoding="ascii")
             return stack.enter_context(started(hosts[other], *argv, "-f", "/dev/stdout"))

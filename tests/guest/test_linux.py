@@ -27,6 +27,11 @@ LEVELS = {
     "owe": ("ccmp", "owe"),
     "wpa3-transition": ("ccmp", "sae"),
     "hunting": ("ccmp", "sae"),
+    "wpa2-eap": ("ccmp", "wpa-eap"),
+    "wpa3-eap": ("ccmp", "wpa-eap-sha256"),
+    "wpa3-192": ("gcmp256", "wpa-eap-suite-b-192"),
+    "peap": ("ccmp", "wpa-eap"),
+    "ttls": ("ccmp", "wpa-eap-sha256"),
 }
 """Security levels, with the cipher and the key management that the stations negotiate."""
 
@@ -36,6 +41,12 @@ lab = "linux"
 [security.hunting]
 wpa_key_mgmt = "sae"
 sae_pwe = 0
+[security.peap]
+wpa_key_mgmt = "wpa-eap"
+eap = "peap"
+[security.ttls]
+wpa_key_mgmt = "wpa-eap-sha256"
+eap = "ttls"
 [factors]
 security = {list(LEVELS)}
 transport = ["udp", "tcp"]

@@ -7,6 +7,7 @@ import pytest
 
 from airtoll.labs.base import Known
 from airtoll.probes import radio
+from airtoll.probes.cpu import Snapshot
 from airtoll.study.cell import Cell
 
 MakeCell = Callable[..., Cell]
@@ -16,7 +17,8 @@ SECOND_NS = 1_000_000_000
 def values(
     cell: Cell, facts: dict[str, float], before: dict[str, Any], after: dict[str, Any]
 ) -> dict[str, Any]:
-    found = radio.samples(cell, Known(**facts), before, after, t_ns=5, dur_ns=SECOND_NS)
+    snapshots = [Snapshot(7, {}, before), Snapshot(7 + SECOND_NS, {}, after)]
+    found = radio.samples(cell, Known(**facts), snapshots, t_ns=5)
     assert {(s.probe, s.endpoint, s.direction, s.t_ns, s.dur_ns, s.phase) for s in found} <= {
         ("radio", "link", "", 5, SECOND_NS, "measure")
     }

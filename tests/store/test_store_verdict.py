@@ -159,6 +159,19 @@ def test_the_cipher_of_a_security_profile_is_expected_not_its_name() -> None:
     assert not verdict_of(mine, METHOD, good, {"cipher": "ccmp"}, {}, "gcmp").valid
 
 
+def test_facts_of_the_link_other_than_the_cell_asks_for() -> None:
+    good = {"iperf3": Measurement(samples=throughput_samples())}
+    expected = {"wpa_key_mgmt": "sae", "bandwidth_mhz": 80, "ieee80211w": True}
+    verdict = verdict_of(
+        CCMP, METHOD, good, {"wpa_key_mgmt": "wpa-psk", "bandwidth_mhz": 40}, {}, expected=expected
+    )
+    assert verdict.reasons == (
+        "wrong link: wpa_key_mgmt is wpa-psk, expected sae",
+        "wrong link: bandwidth_mhz is 40, expected 80",
+    )
+    assert verdict_of(CCMP, METHOD, good, {"wpa_key_mgmt": "sae"}, {}, expected=expected).valid
+
+
 def test_frames_that_failed_to_open() -> None:
     assert reasons(counters={"open_errors": 2}) == ["open errors: 2 frames failed to open"]
 

@@ -237,7 +237,7 @@ def facts_of(
 
 def passphrase_of(wpa_key_mgmt: str | None) -> str | None:
     """The passphrase of a link with this key management; None if its keys do not come from a passphrase."""
-    return None if wpa_key_mgmt in (None, "owe") else WPA_PASSPHRASE
+    return None if wpa_key_mgmt is None or wpa_key_mgmt in {"owe", *EAP} else WPA_PASSPHRASE
 
 
 def _open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
@@ -257,9 +257,9 @@ def air_scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:
 def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
     """Reasons why the emulator cannot build the frames of a security profile that hostapd supports."""
     if enterprise := [akm for akm in profile.akms if akm in EAP]:
-        yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {enterprise[0]})"
+        yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {enterprise[0]}); lab linux does"
     if "sae-ext-key" in profile.akms:
-        yield f"security '{level}': lab air does not support wpa_key_mgmt sae-ext-key; use sae"
+        yield f"security '{level}': lab air does not support wpa_key_mgmt sae-ext-key; lab linux does"
     if len(profile.ciphers) > 1:
         yield f"security '{level}': lab air supports a single pairwise cipher"
     if profile.group not in (None, profile.cipher):

@@ -60,13 +60,43 @@ class Known:
     virtual_time: bool = False  # whether programs take no time: then CPU load and CPU time mean nothing
 
 
+@dataclass(frozen=True, kw_only=True)
+class PhyRate:
+    """The PHY rate of a frame. A rate without MCS has no streams and no width."""
+
+    bit_per_s: float
+    mcs: int | None = None  # of HT, it implies the streams
+    streams: int | None = None
+    width_mhz: int | None = None
+
+    def __str__(self) -> str:
+        """The rate in one line: "135 Mbit/s, mcs7, streams 1, 40 MHz"."""
+        speed = f"{round(self.bit_per_s / 1e6, 1):g} Mbit/s"
+        if self.mcs is None:
+            return speed
+        return f"{speed}, mcs{self.mcs}, streams {self.streams}, {self.width_mhz} MHz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerStatistics:
+    """What the radio of a host reports about a peer. None means that the radio does not report it."""
+
+    signal_dbm: float | None = None  # of the last received frame
+    tx_rate: PhyRate | None = None  # of the last Data frame that was sent
+    rx_rate: PhyRate | None = None  # of the last Data frame that was received
+    tx_packets: int | None = None  # this and the next two are totals since the peer joined
+    tx_retries: int | None = None
+    tx_failed: int | None = None  # frames without Ack after all retries
+    attempts: Mapping[PhyRate, int] = field(default_factory=dict)  # total transmissions by rate
+
+
 @dataclass(frozen=True)
 class Link:
     """The hosts and the link between them, which is measured."""
 
     hosts: Mapping[str, Host]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; empty in virtual time
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
-    facts: Mapping[str, Any]  # only for the record: PHY, rate, cipher, queue, scheduling
+    facts: Mapping[str, Any]  # only for the record and the verdict: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
     pairs: tuple[tuple[str, str], ...] = (("sta", "ap"),)
     """The pairs of roles that exchange traffic: a station and its server. All pairs are active at the same time."""
@@ -74,12 +104,26 @@ class Link:
     known: Known = Known()
     """The properties that probes rely on. A probe reads nothing from `facts`."""
 
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    """The values that the cell asks for, of facts that the lab reads back from the link. A run with other values is
+    invalid. The cipher is in `known`."""
+
+    peers: "Peers" = field(default=dict, repr=False)
+
 
 class Counters(Protocol):
     """Counters of the link itself."""
 
     def __call__(self) -> dict[str, Any]:
         """Totals since the link was opened; docs/reference/data-format.md lists the keys."""
+        ...
+
+
+class Peers(Protocol):
+    """The statistics of the hosts' radios."""
+
+    def __call__(self) -> Mapping[tuple[str, str], PeerStatistics]:
+        """The statistics by role of the host and role of its peer; none if the hosts have no radios."""
         ...
 
 

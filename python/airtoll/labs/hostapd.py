@@ -1,9 +1,16 @@
 """Configuration files of hostapd and wpa_supplicant for a security profile on a PHY."""
 
+import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from shutil import which
 from typing import Final
 
+from airtoll.labs import enterprise
+from airtoll.labs.base import SYSTEM_PATH
 from airtoll.study.cell import Cell
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
@@ -23,6 +30,9 @@ _AKMS: Final[Mapping[str, str]] = {
     "sae": "SAE",
     "sae-ext-key": "SAE-EXT-KEY",
     "owe": "OWE",
+    "wpa-eap": "WPA-EAP",
+    "wpa-eap-sha256": "WPA-EAP-SHA256",
+    "wpa-eap-suite-b-192": "WPA-EAP-SUITE-B-192",
 }
 """Key managements in the spelling of configuration files."""
 
@@ -36,6 +46,30 @@ _CIPHERS: Final[Mapping[str, str]] = {
 """Ciphers in the spelling of configuration files."""
 
 _PROTECTION: Final[Mapping[str | None, int]] = {None: 0, "disabled": 0, "optional": 1, "required": 2}
+
+
+PROGRAMS: Final[Mapping[str, str]] = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant"}
+"""The programs that read the files, and Debian's packages with them."""
+
+Version = tuple[int, ...]
+
+_SINCE: Final[Mapping[str, Version]] = {"sae-ext-key": (2, 11)}
+"""The first version of the programs with a key management, if Debian 12 has an older one."""
+
+
+@cache
+def version(program: str) -> Version | None:
+    """The version of one of `PROGRAMS`; None if the program is missing or does not tell it."""
+    if (file := which(program, path=SYSTEM_PATH)) is None:
+        return None
+    # The exit status of hostapd is 1.
+    done = subprocess.run([file, "-v"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    told = re.search(r"^\w+ v(\d+(?:\.\d+)*)", done.stdout + done.stderr, re.MULTILINE)
+    return None if told is None else tuple(int(number) for number in told[1].split("."))
+
+
+def _dotted(numbers: Version) -> str:
+    return ".".join(map(str, numbers))
 
 
 @dataclass(frozen=True)
@@ -53,16 +87,34 @@ def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]
     if profile.cipher.startswith("enhanced"):
         yield f"security '{level}': lab linux has the ciphers of Linux; lab air has Enhanced CCMP"
     for akm in profile.akms:
-        if akm in EAP:
-            yield f"security '{level}': lab linux does not support wpa_key_mgmt {akm} yet"
+        if (least := _SINCE.get(akm)) is None:
+            continue
+        for program in PROGRAMS:
+            found = version(program)
+            if found is not None and found < least:
+                yield (
+                    f"security '{level}': wpa_key_mgmt {akm} requires {program} {_dotted(least)}, "
+                    f"and this machine has {_dotted(found)}"
+                )
     if cell.bandwidth not in _WIDTHS_MHZ:
         yield f"bandwidth '{cell.bandwidth} MHz': lab linux supports 20, 40 and 80 MHz"
 
 
 def access_point(
-    profile: SecurityProfile, cell: Cell, bss: Bss, *, interface: str, control: str, secret: str
+    profile: SecurityProfile,
+    cell: Cell,
+    bss: Bss,
+    *,
+    interface: str,
+    folder: Path,
+    control: Path,
+    secret: str,
 ) -> str:
-    """The text of hostapd.conf. `secret` is the passphrase, or the WEP key in hexadecimal digits."""
+    """The text of hostapd.conf.
+
+    `folder` has the files of 802.1X (`enterprise.files`), and `control` is the folder of the control interface.
+    `secret` is the passphrase, or the WEP key in hexadecimal digits.
+    """
     in_5_ghz = bss.channel_mhz > 5000
     lines = {
         "interface": interface,
@@ -75,7 +127,7 @@ def access_point(
         "beacon_int": bss.beacon_interval_tu,
         "wmm_enabled": int(bss.qos),
         **_of_phy(cell),
-        **_of_access_point(profile, secret),
+        **_of_access_point(profile, folder, secret),
     }
     return _text(lines)
 
@@ -100,7 +152,7 @@ def _of_phy(cell: Cell) -> dict[str, object]:
     return lines
 
 
-def _of_access_point(profile: SecurityProfile, secret: str) -> dict[str, object]:
+def _of_access_point(profile: SecurityProfile, folder: Path, secret: str) -> dict[str, object]:
     if profile.cipher == "open":
         return {}
     if profile.cipher.startswith("wep"):
@@ -119,15 +171,17 @@ def _of_access_point(profile: SecurityProfile, secret: str) -> dict[str, object]
     lines |= _of_sae(profile)
     if "owe" in profile.akms:
         lines["owe_groups"] = profile.owe_group
+    elif EAP & set(profile.akms):
+        lines |= enterprise.of_access_point(profile, folder)
     else:
         lines["wpa_passphrase"] = secret
     return lines
 
 
-def station(profile: SecurityProfile, bss: Bss, *, control: str, secret: str) -> str:
-    """The text of wpa_supplicant.conf. `secret` is the passphrase, or the WEP key in hexadecimal digits."""
+def station(profile: SecurityProfile, bss: Bss, *, folder: Path, control: Path, secret: str) -> str:
+    """The text of wpa_supplicant.conf. The arguments are those of `access_point`."""
     common = {"ctrl_interface": control, "country": COUNTRY, **_of_sae(profile)}
-    network = {"ssid": f'"{SSID}"', "scan_freq": bss.channel_mhz, **_of_station(profile, secret)}
+    network = {"ssid": f'"{SSID}"', "scan_freq": bss.channel_mhz, **_of_station(profile, folder, secret)}
     return f"{_text(common)}network={{\n{_text(network)}}}\n"
 
 
@@ -138,7 +192,7 @@ def _of_sae(profile: SecurityProfile) -> dict[str, object]:
     return {"sae_pwe": profile.sae_pwe, "sae_groups": " ".join(map(str, profile.sae_groups or ()))}
 
 
-def _of_station(profile: SecurityProfile, secret: str) -> dict[str, object]:
+def _of_station(profile: SecurityProfile, folder: Path, secret: str) -> dict[str, object]:
     if profile.cipher == "open":
         return {"key_mgmt": "NONE"}
     if profile.cipher.startswith("wep"):
@@ -155,6 +209,8 @@ def _of_station(profile: SecurityProfile, secret: str) -> dict[str, object]:
         lines["beacon_prot"] = 1
     if "owe" in profile.akms:
         lines["owe_group"] = profile.owe_group
+    elif EAP & set(profile.akms):
+        lines |= enterprise.of_station(profile, folder, secret)
     else:
         lines["psk"] = f'"{secret}"'
     return lines
@@ -171,6 +227,6 @@ def key_management(name: str) -> str | None:
     """
     if name == "NONE":
         return None
-    # "WPA2-PSK" is WPA-PSK in RSN, and "WPA2-PSK-SHA256" is WPA-PSK-SHA256.
-    own = name.replace("WPA2-", "WPA-")
+    # "WPA2-PSK" is WPA-PSK in RSN, and "WPA2/IEEE 802.1X/EAP" is WPA-EAP.
+    own = name.replace("WPA2", "WPA").replace("/IEEE 802.1X/", "-")
     return next((word for word, spelled in _AKMS.items() if spelled == own), name)

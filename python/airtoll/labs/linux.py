@@ -7,6 +7,7 @@ that the medium gives them. The lab runs in a guest, whose kernel has mac80211_h
 requires (`airtoll.guest`).
 """
 
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,7 +21,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.labs import hostapd
+from airtoll.labs import enterprise, hostapd, iw, minstrel
 from airtoll.labs.air import (
     IPS,
     PACKAGES,
@@ -34,7 +35,7 @@ from airtoll.labs.air import (
     passphrase_of,
     wep_key,
 )
-from airtoll.labs.base import SYSTEM_PATH, Link, lab_lacks, last_words
+from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import Command, NamespaceHost, python_command
 from airtoll.labs.sim import obstacle
@@ -58,8 +59,7 @@ _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
 _LOG: Final = ("-f", "/dev/stdout")  # without it, the programs buffer their output
 _BEACON_INTERVAL_TU: Final = 100  # hostapd's default
-_DSSS_MBPS: Final = (1, 2, 5.5, 11)
-_DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
+_BEACON_INTERVALS_TU: Final = range(15, 10_001)  # from the minimum of hostapd to the maximum of cfg80211
 
 # Sends ten datagrams to the discard port of the address: minstrel applies a fixed rate only after it has reported
 # frames for 50 ms, and ARP and neighbour discovery are over.
@@ -115,6 +115,11 @@ class Linux:
         for setting in settings.given():
             if setting not in CAN_SET:
                 yield f"link.{setting}: lab linux cannot set it"
+        if (interval_tu := settings.beacon_interval) is not None and interval_tu not in _BEACON_INTERVALS_TU:
+            yield (
+                f"link.beacon_interval '{interval_tu} TU': hostapd always sends beacons, and lab linux supports "
+                f"{_BEACON_INTERVALS_TU[0]} to {_BEACON_INTERVALS_TU[-1]} TU"
+            )
         if cell.topology == "wired-ap":
             yield "topology 'wired-ap': lab linux does not support it; labs air and sim do"
         if cell.crypto_at == "card" and cell.security != "open":
@@ -148,19 +153,32 @@ class Linux:
                 configure(host, emulator, None, settings)
             if settings.rate_control != "minstrel":
                 for role in hosts:
-                    _fix_rate(role, of_cipher)
+                    minstrel.fix(role, of_cipher)
             for station, server in pairs(cell):
                 for ip in IPS:
                     _greet(hosts[station], emulator.addresses[server, ip])
                     _greet(hosts[server], emulator.addresses[station, ip])
             known = replace(known_of(of_cipher, settings, emulator, seed, self._clock), blocks_senders=True)
+            if settings.rate_control == "minstrel":
+                known = replace(known, rate_kbit_per_s=None)
             facts = {
                 **emulator.facts,
                 **network,
+                "rate_kbit_per_s": known.rate_kbit_per_s,
                 "ssid": hostapd.SSID,
                 **facts_of(of_cipher, settings, known, self._clock, self._stacks.get(cell.stack)),
                 "wpa_passphrase": passphrase_of(network["wpa_key_mgmt"]),
             }
+            roles = {mac: role for role, mac in emulator.macs.items()}
+
+            def peers() -> dict[tuple[str, str], PeerStatistics]:
+                found = {}
+                for role, host in hosts.items():
+                    attempts = minstrel.attempts(role)
+                    for mac, statistics in iw.peers(host, _INTERFACE).items():
+                        found[role, roles[mac]] = replace(statistics, attempts=attempts.get(mac, {}))
+                return found
+
             yield Link(
                 hosts=hosts,
                 addresses=emulator.addresses,
@@ -168,6 +186,8 @@ class Linux:
                 counters=emulator.counters,
                 pairs=pairs(cell),
                 known=known,
+                expected=_expected(profile, of_cipher, bss),
+                peers=peers,
             )
 
 
@@ -195,37 +215,36 @@ def _network(
             stack.callback(_end, process)
             return process
 
-        text = hostapd.access_point(
-            profile, cell, bss, interface=_INTERFACE, control=str(control / "ap"), secret=secret
-        )
+        for file, content in enterprise.files(profile, secret):
+            (folder / file).write_text(content, encoding="ascii")
         control.mkdir()
+        text = hostapd.access_point(
+            profile, cell, bss, interface=_INTERFACE, folder=folder, control=control / "ap", secret=secret
+        )
         _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
         stations = [role for role in hosts if role.startswith("sta")]
         supplicants = []
         for role in stations:
-            text = hostapd.station(profile, bss, control=str(control / role), secret=secret)
+            text = hostapd.station(profile, bss, folder=folder, control=control / role, secret=secret)
             argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
             supplicants.append(start(role, text, argv))
         began_s = time.monotonic()
         for role, process in zip(stations, supplicants, strict=True):
             _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", process)
         joined_s = time.monotonic() - began_s
-        statuses = [_status(control / role) for role in stations]
         keys = {role: _pairwise_key(role) for role in stations}
-        found = {
-            (key[0] if key else "open", status["key_mgmt"])
-            for key, status in zip(keys.values(), statuses, strict=True)
-        }
-        if len(found) != 1:
-            words = " and ".join(sorted(" ".join(each) for each in found))
-            raise AirtollError(f"lab linux: the stations negotiated different protection: {words}")
-        cipher, akm = found.pop()
+        facts, *others = [
+            {"cipher": key[0] if (key := keys[role]) else "open", **_joined(role, control / role)}
+            for role in stations
+        ]
+        for other in others:
+            for fact, value in facts.items():
+                if other[fact] != value:
+                    raise AirtollError(
+                        f"lab linux: the stations joined with different {fact}: {value} and {other[fact]}"
+                    )
         yield {
-            "cipher": cipher,
-            "wpa_key_mgmt": hostapd.key_management(akm),
-            "ieee80211w": statuses[0].get("pmf", "0") != "0",
-            "group_cipher": statuses[0].get("group_cipher"),
-            "frequency_mhz": int(statuses[0]["freq"]),
+            **facts,
             "joining_ms": joined_s * 1e3,
             "temporal_keys": {role: key[1] for role, key in keys.items() if key is not None},
         }
@@ -236,30 +255,71 @@ def _end(process: Command) -> None:
     process.communicate()
 
 
-def _wait_for(event: str, program: str, process: Command) -> None:
-    """Wait until the program prints a line with the event. Raises AirtollError with its last words otherwise."""
+_GAVE_UP: Final = b"CTRL-EVENT-SSID-TEMP-DISABLED"
+"""The event with which wpa_supplicant reports that it does not try the network again soon."""
+
+_WHY: Final = (
+    *(b"CTRL-EVENT-EAP-TLS-CERT-ERROR", b"EAP-MSCHAPV2: failure", b"CTRL-EVENT-EAP-FAILURE"),
+    *(b"4-Way Handshake failed", b"CTRL-EVENT-AUTH-REJECT", b"CTRL-EVENT-ASSOC-REJECT"),
+)
+"""Words in the lines with which wpa_supplicant explains that it gave up, the most telling first."""
+
+
+def _wait_for(event: str, program: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the program prints a line with the event. Raises AirtollError with the reason otherwise."""
     assert process.stdout is not None
     lines = Lines(process.stdout)
     until_s = time.monotonic() + _JOIN_TIMEOUT_S
     printed: list[bytes] = []
     with suppress(TimeoutError):
         while (line := lines.next(until_s)) is not None:
-            printed.append(line)
+            printed.append(line.removeprefix(f"{_INTERFACE}: ".encode()))
             if event.encode() in line:
                 return
-    words = last_words(b"\n".join(printed))
+            if _GAVE_UP in line:
+                break
+    reasons = (line for why in _WHY for line in printed if why in line)
+    words = last_words(next(reasons, b"\n".join(printed)))
     raise AirtollError(f"lab linux: {program}: {words}")
 
 
-def _status(control: Path) -> dict[str, str]:
-    """The status of wpa_supplicant, through its control interface (wpa_ctrl.h)."""
+def _joined(role: str, control: Path) -> dict[str, Any]:
+    """Facts of a station's link, as wpa_supplicant and the kernel report them."""
+    status = _ask(control, "STATUS", "SIGNAL_POLL")
+    (peer,) = (minstrel.DEBUG / role / f"netdev:{_INTERFACE}" / "stations").iterdir()
+    return {
+        "wpa_key_mgmt": hostapd.key_management(status["key_mgmt"]),
+        "ieee80211w": "MFP" in (peer / "flags").read_text(encoding="ascii").split(),
+        "group_cipher": status.get("group_cipher"),
+        "frequency_mhz": int(status["FREQUENCY"]),
+        "bandwidth_mhz": int(status["WIDTH"].split()[0]),  # "80 MHz", "20 MHz (no HT)"
+        **enterprise.facts(status),
+    }
+
+
+def _expected(profile: SecurityProfile, cell: Cell, bss: hostapd.Bss) -> dict[str, Any]:
+    """The facts of `_joined` that the cell determines."""
+    return {
+        "wpa_key_mgmt": profile.akm,
+        "ieee80211w": profile.ieee80211w != "disabled",
+        "frequency_mhz": bss.channel_mhz,
+        "bandwidth_mhz": cell.bandwidth,
+        "eap": profile.eap,
+    }
+
+
+def _ask(control: Path, *requests: str) -> dict[str, str]:
+    """The answers of wpa_supplicant to requests through its control interface (wpa_ctrl.h), as one mapping."""
+    answers: dict[str, str] = {}
     with socket(AF_UNIX, SOCK_DGRAM) as client:
         client.settimeout(_COMMAND_TIMEOUT_S)
         client.bind(str(control.with_suffix(".client")))
         client.connect(str(control / _INTERFACE))
-        client.send(b"STATUS")
-        answer = client.recv(4096).decode(errors="replace")
-    return dict(line.split("=", 1) for line in answer.splitlines() if "=" in line)
+        for request in requests:
+            client.send(request.encode())
+            lines = client.recv(4096).decode(errors="replace").splitlines()
+            answers |= dict(line.split("=", 1) for line in lines if "=" in line)
+    return answers
 
 
 _SUITES: Final[Mapping[str, str]] = {
@@ -276,43 +336,13 @@ _SUITES: Final[Mapping[str, str]] = {
 
 def _pairwise_key(role: str) -> tuple[str, str] | None:
     """Cipher and key, in hexadecimal digits, that mac80211 of a station uses with the access point; None if open."""
-    keys = sorted((_DEBUG / role / "keys").iterdir())
+    keys = sorted((minstrel.DEBUG / role / "keys").iterdir())
     # A WEP key belongs to no station.
     for key in [*(key for key in keys if (key / "station").exists()), *keys]:
         selector = (key / "algorithm").read_text(encoding="ascii").strip()
         digits = (key / "key").read_text(encoding="ascii").strip()
         return _SUITES.get(selector, selector), digits
     return None
-
-
-def _fix_rate(role: str, cell: Cell) -> None:
-    """Make minstrel of a host's radio use the cell's rate for every Data frame."""
-    wanted = _minstrel_name(cell)
-    for stats in _DEBUG.glob(f"{role}/netdev:{_INTERFACE}/stations/*/rc_stats_csv"):
-        for row in stats.read_text(encoding="ascii").splitlines():
-            mode, guard, streams, _, rate, index, *_ = row.split(",")
-            if (mode, guard, streams, rate.strip()) == wanted:
-                (_DEBUG / role / "rc" / "fixed_rate_idx").write_text(index, encoding="ascii")
-                break
-        else:
-            raise AirtollError(f"lab linux: {role} does not support the rate {' '.join(wanted)}")
-
-
-def _minstrel_name(cell: Cell) -> tuple[str, str, str, str]:
-    """The rate of a cell in the words of minstrel's statistics: mode, guard interval, streams, rate."""
-    guard = "SGI" if cell.gi == "short" else "LGI"
-    rate = str(cell.rate)
-    if cell.phy == "vht":
-        mcs = rate.removeprefix("mcs")
-        return f"VHT{cell.bandwidth}", guard, str(cell.streams), f"MCS{mcs}/{cell.streams}"
-    if cell.phy == "ht":
-        index = int(rate.removeprefix("mcs"))
-        streams = max(cell.streams, index // 8 + 1)
-        return f"HT{cell.bandwidth}", guard, str(streams), f"MCS{index % 8 + 8 * (streams - 1)}"
-    mbps = float(rate.removesuffix(" Mbit/s"))
-    if mbps in _DSSS_MBPS:
-        return "CCK", "LP", "1", f"{mbps:.1f}M"
-    return "OFDM", "", "1", f"{mbps:.1f}M"
 
 
 def _greet(host: NamespaceHost, address: str) -> None:
@@ -326,5 +356,4 @@ def _greet(host: NamespaceHost, address: str) -> None:
 @cache
 def _missing_command() -> str | None:
     """Return the first command that the lab lacks, with the remedy, or None."""
-    packages = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant", **PACKAGES}
-    return lab_lacks("linux", packages, SYSTEM_PATH)
+    return lab_lacks("linux", {**hostapd.PROGRAMS, "iw": "iw", **PACKAGES}, SYSTEM_PATH)

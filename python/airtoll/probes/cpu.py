@@ -23,11 +23,11 @@ The kernel counts cpu_system in ticks of 1/100 s per core. A sample over 0.25 s 
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import CpuTimes, Known, Link
+from airtoll.labs.base import CpuTimes, Known, Link, PeerStatistics
 from airtoll.probes.base import Sample
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
@@ -42,11 +42,12 @@ _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "c
 
 @dataclass(frozen=True)
 class Snapshot:
-    """CPU times up to one instant."""
+    """CPU times, counters and statistics of the radios up to one instant."""
 
     monotonic_ns: int
     machines: Mapping[str, CpuTimes]  # by the endpoint of the samples
     counters: Mapping[str, Any]  # the link's; empty inside a window
+    peers: Mapping[tuple[str, str], PeerStatistics] = field(default_factory=dict)  # of the hosts' radios
 
 
 def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[Snapshot]:
@@ -54,7 +55,8 @@ def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[S
     hosts = machines(link)
 
     def snapshot(counters: Mapping[str, Any]) -> Snapshot:
-        return Snapshot(time.monotonic_ns(), {role: host.cpu() for role, host in hosts.items()}, counters)
+        loads = {role: host.cpu() for role, host in hosts.items()}
+        return Snapshot(time.monotonic_ns(), loads, counters, link.peers())
 
     snapshots = [snapshot(link.counters())]
     began_s = snapshots[0].monotonic_ns / NS_PER_S

@@ -173,15 +173,13 @@ class Throughput:
             for (way, endpoint), summed in totals.items():
                 samples += total_samples(summed, done.window, endpoint, way)
         opened_ns = round(done.window.opens_s * NS_PER_S)
-        opening, closing = done.snapshots[0], done.snapshots[-1]
-        dur_ns = closing.monotonic_ns - opening.monotonic_ns
         first_server, first_client = (totals[flows[0].way, end][0] for end in reversed(ENDS[flows[0].way]))
         return Measurement(
             samples=cpu.meaningful(
                 [
                     *samples,
                     *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(cell, link.known, opening.counters, closing.counters, opened_ns, dur_ns),
+                    *radio.samples(cell, link.known, done.snapshots, opened_ns),
                 ],
                 link.known,
             ),
@@ -189,6 +187,7 @@ class Throughput:
             facts={
                 "version": first_server.start.version,
                 "flows": len(flows),
+                "phy_rates": radio.rates(done.snapshots),
                 "server": commands[0][0],
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,

@@ -196,17 +196,16 @@ class Video:
         every = [stream for of_way in streams.values() for stream in of_way]
         samples += share_samples(every, window, tuple(streams))
         found += _unfetched_fault(sum(received.packets for received in done.received), done.unfetched)
-        opened_ns, dur_ns = (round(s * NS_PER_S) for s in (window.opens_s, window.duration_s))
+        opened_ns = round(window.opens_s * NS_PER_S)
         shared = all(share_clocks(flow.client, flow.server) for flow in flows)
         if not shared:
             samples = [sample for sample in samples if sample.metric not in _OF_BOTH_CLOCKS]
-        before, after = done.snapshots[0].counters, done.snapshots[-1].counters
         return Measurement(
             samples=cpu.meaningful(
                 [
                     *samples,
                     *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(cell, link.known, before, after, opened_ns, dur_ns),
+                    *radio.samples(cell, link.known, done.snapshots, opened_ns),
                 ],
                 link.known,
             ),
@@ -214,6 +213,7 @@ class Video:
             facts={
                 "version": f"video {done.sent[0].video}",
                 "flows": len(flows),
+                "phy_rates": radio.rates(done.snapshots),
                 "receiver": done.commands[0][0],
                 "sender": done.commands[0][1],
                 "offered_bit_per_s": offered_bit_per_s,

@@ -324,7 +324,7 @@ def perform(
         link=link_facts,
         counters=counters,
         probes=probe_facts,
-        verdict=verdict_of(run, method, measurements, link_facts, counters, link.known.cipher),
+        verdict=verdict_of(run, method, measurements, link_facts, counters, link.known.cipher, link.expected),
     )
     samples = [sample for measurement in measurements.values() for sample in measurement.samples]
     return FinishedRun(record, samples, raw)

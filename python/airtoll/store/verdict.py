@@ -5,6 +5,7 @@ docs/reference/data-format.md explains. A value that the lab does not report nev
 counter is unknown, not zero.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -24,6 +25,7 @@ _OF_MEASURED: Final = (
     "emulation late",
     "emulator saturated",
     "wrong cipher",
+    "wrong link",
     "open errors",
     "probe fault",
 )
@@ -53,10 +55,12 @@ def verdict_of(
     link: Mapping[str, Any],
     counters: Mapping[str, Any],
     cipher: str | None = None,
+    expected: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """The verdict on a run, from its measurements by probe, the link's facts, and its counters over the run.
 
-    `cipher` is the cipher of the run's security profile; None if its level is the cipher itself.
+    `cipher` is the cipher of the run's security profile; None if its level is the cipher itself. `expected` are the
+    values of other facts that the run's cell asks for.
     """
     measured = {
         probe: [sample for sample in measurement.samples if sample.phase == "measure"]
@@ -70,6 +74,7 @@ def verdict_of(
         _late(counters),
         _saturated(counters),
         _wrong_cipher(cipher or run.cell.security, link),
+        _wrong_link(expected or {}, link),
         _open_errors(counters),
         faults,
     )
@@ -135,6 +140,16 @@ def _wrong_cipher(expected: str, link: Mapping[str, Any]) -> Iterator[str]:
     cipher = link.get("cipher")
     if cipher is not None and cipher != expected:
         yield f"link uses {cipher}, expected {expected}"
+
+
+def _wrong_link(expected: Mapping[str, Any], link: Mapping[str, Any]) -> Iterator[str]:
+    for fact, value in expected.items():
+        if fact in link and link[fact] != value:
+            yield f"{fact} is {_word(link[fact])}, expected {_word(value)}"
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _open_errors(counters: Mapping[str, Any]) -> Iterator[str]:

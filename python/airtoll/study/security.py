@@ -37,6 +37,8 @@ KeyManagement = Literal[
     "wpa-eap-sha256",
     "wpa-eap-suite-b-192",
 ]
+"""Key managements with hostapd's names. Of those that a network can combine, the stronger ones are last."""
+
 Cipher = Literal[
     "wep40",
     "wep104",
@@ -162,6 +164,11 @@ class SecurityProfile(BaseModel):
     def akms(self) -> tuple[KeyManagement, ...]:
         """The key managements that the profile sets; empty if it sets none."""
         return _listed(self.wpa_key_mgmt)
+
+    @property
+    def akm(self) -> KeyManagement | None:
+        """The strongest key management, which stations choose; None if the profile sets none."""
+        return max(self.akms, key=get_args(KeyManagement).index, default=None)
 
     @property
     def ciphers(self) -> tuple[Cipher, ...]:

@@ -1,0 +1,59 @@
+"""The statistics that nl80211 has of the peers of a host's radio, as iw(8) prints them."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Host, PeerStatistics, PhyRate, last_words
+
+_TIMEOUT_S: Final = 10.0
+_T = TypeVar("_T")
+
+
+def peers(host: Host, interface: str) -> dict[str, PeerStatistics]:
+    """The statistics by the peer's MAC address. Raises AirtollError with the last words of iw if it fails."""
+    done = host.run(["iw", "dev", interface, "station", "dump"], _TIMEOUT_S)
+    if done.returncode != 0:
+        raise AirtollError(f"iw on {host.name}: {last_words(done.stderr, done.stdout)}")
+    return parse(done.stdout.decode(errors="replace"))
+
+
+def parse(text: str) -> dict[str, PeerStatistics]:
+    """The statistics in the output of `iw dev INTERFACE station dump`, by MAC address."""
+    found = {}
+    for block in re.split(r"^Station ", text, flags=re.MULTILINE)[1:]:
+        address, _, lines = block.partition(" ")
+        pairs = (line.split(":", 1) for line in lines.splitlines() if ":" in line)
+        values = {name.strip(): value.strip() for name, value in pairs}
+        found[address] = PeerStatistics(
+            signal_dbm=_read(values, "signal", _number),
+            tx_rate=_read(values, "tx bitrate", _rate),
+            rx_rate=_read(values, "rx bitrate", _rate),
+            tx_packets=_read(values, "tx packets", int),
+            tx_retries=_read(values, "tx retries", int),
+            tx_failed=_read(values, "tx failed", int),
+        )
+    return found
+
+
+def _read(values: Mapping[str, str], name: str, read: Callable[[str], _T | None]) -> _T | None:
+    return read(values[name]) if name in values else None
+
+
+def _number(value: str) -> float:
+    return float(value.split(maxsplit=1)[0])
+
+
+def _rate(value: str) -> PhyRate | None:
+    """A rate such as "325.0 MBit/s VHT-MCS 7 80MHz short GI VHT-NSS 1"; None if the radio has not sent or received."""
+    if (speed := re.match(r"([\d.]+) MBit/s", value)) is None:
+        return None
+    mcs, streams, width_mhz = (
+        None if (told := re.search(pattern, value)) is None else int(told[1])
+        for pattern in (r"\bMCS (\d+)", r"NSS (\d+)", r"\b(\d+)MHz")
+    )
+    if mcs is not None:
+        # An MCS of HT implies its streams, and iw omits a width of 20 MHz.
+        streams, width_mhz = streams or mcs // 8 + 1, width_mhz or 20
+    return PhyRate(bit_per_s=float(speed[1]) * 1e6, mcs=mcs, streams=streams, width_mhz=width_mhz)
