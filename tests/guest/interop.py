@@ -82,6 +82,7 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             channel_mhz=emulator.facts["channel_mhz"],
             qos=True,
             beacon_interval_tu=100,
+            bridge=None,
         )
         network = {
             "ssid": hostapd.SSID,

@@ -101,11 +101,7 @@ impl Running for Emulator {
                 byte_ns: card.octet_ns,
                 queue_limit: scenario.processor_limit,
             }),
-            wired: wired.map(|wired| WiredFacts {
-                rate_bit_per_s: wired.rate_bps,
-                delay_us: wired.delay.as_us_f64(),
-                queue_limit: wired.queue_limit,
-            }),
+            wired: wired.map(WiredFacts::from),
             queue_limit_mpdus: station.queue_limit,
             ampdu: station.aggregation.max_mpdus > 1,
             coalesce: words.coalesce(),

@@ -378,14 +378,18 @@ def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dic
 
 
 def configure(
-    host: NamespaceHost, emulator: "Emulator", link_overhead_b: int | None, settings: LinkSettings
+    host: NamespaceHost,
+    emulator: "Emulator",
+    link_overhead_b: int | None,
+    settings: LinkSettings,
+    device: str = _rust.DEVICE_NAME,
 ) -> None:
     """Configure the host's addresses and TCP/IP stack. TUN devices have no neighbours to resolve: no ARP, no DAD.
 
     Under a link, which adds `link_overhead_b` to each packet, the device carries only the link's Ethernet frames. The
     addresses are then on the link's own device.
     """
-    device, role = _rust.DEVICE_NAME, host.name
+    role = host.name
     if link_overhead_b is not None:
         own = f"mtu {MTU_B + link_overhead_b} address {emulator.macs[role]} arp off"
         addresses = []

@@ -80,6 +80,7 @@ class Bss:
     channel_mhz: int  # centre of the primary 20 MHz channel
     qos: bool  # whether the stations send QoS Data frames
     beacon_interval_tu: int
+    bridge: str | None  # device of the access point that joins the radio to a wire
 
 
 def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]:
@@ -125,6 +126,7 @@ def access_point(
         "hw_mode": "a" if in_5_ghz else "b" if cell.phy == "dsss" else "g",
         "channel": bss.channel,
         "beacon_int": bss.beacon_interval_tu,
+        **({} if bss.bridge is None else {"bridge": bss.bridge}),
         "wmm_enabled": int(bss.qos),
         **_of_phy(cell),
         **_of_access_point(profile, folder, secret),

@@ -21,7 +21,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, minstrel
+from airtoll.labs import enterprise, hostapd, iw, minstrel, wire
 from airtoll.labs.air import (
     IPS,
     PACKAGES,
@@ -47,7 +47,7 @@ from airtoll.study.security import SecurityProfile, with_ready_made
 CAN_SET: Final = (
     *("band", "wpa_key_mgmt", "ieee80211w", "beacon_prot", "beacon_interval", "error_model", "rate_control"),
     *("congestion_control", "window", "udp_buffer", "timestamps", "sack", "segmentation_offload"),
-    "ip_fragments",
+    *("ip_fragments", "wired_rate", "wired_delay"),
 )
 """The settings of a study's [link] that this lab supports."""
 
@@ -98,6 +98,8 @@ class Linux:
     def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings, SecurityProfile]:
         """The cell with its cipher as its security level, its settings of the link, and its profile."""
         of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        if settings.beacon_interval is None:  # hostapd always sends beacons
+            settings = settings.model_copy(update={"beacon_interval": _BEACON_INTERVAL_TU})
         return of_cipher, settings, self._profiles[cell.security].on(settings)
 
     def check(self, cell: Cell) -> str | None:
@@ -120,8 +122,6 @@ class Linux:
                 f"link.beacon_interval '{interval_tu} TU': hostapd always sends beacons, and lab linux supports "
                 f"{_BEACON_INTERVALS_TU[0]} to {_BEACON_INTERVALS_TU[-1]} TU"
             )
-        if cell.topology == "wired-ap":
-            yield "topology 'wired-ap': lab linux does not support it; labs air and sim do"
         if cell.crypto_at == "card" and cell.security != "open":
             yield "crypto_at 'card': lab linux seals frames on the host; labs air and sim have cards"
 
@@ -142,17 +142,21 @@ class Linux:
         with ExitStack() as stack:
             emulator = stack.enter_context(Emulator(config, self.name, RADIOS))
             hosts = {role: emulator.host(role) for role in emulator.roles}
+            on_air = {role: host for role, host in hosts.items() if role != "server"}
+            bridge = wire.lay(hosts["ap"], hosts["server"], emulator) if "server" in hosts else None
             bss = hostapd.Bss(
                 channel=emulator.facts["channel"],
                 channel_mhz=emulator.facts["channel_mhz"],
                 qos=emulator.facts["edca"],
                 beacon_interval_tu=settings.beacon_interval or _BEACON_INTERVAL_TU,
+                bridge=bridge,
             )
-            network = stack.enter_context(_network(hosts, profile, of_cipher, bss, secret))
-            for host in hosts.values():
-                configure(host, emulator, None, settings)
+            network = stack.enter_context(_network(on_air, profile, of_cipher, bss, secret))
+            for role, host in hosts.items():
+                device = bridge if role == "ap" and bridge is not None else _INTERFACE
+                configure(host, emulator, None, settings, device)
             if settings.rate_control != "minstrel":
-                for role in hosts:
+                for role in on_air:
                     minstrel.fix(role, of_cipher)
             for station, server in pairs(cell):
                 for ip in IPS:
@@ -173,7 +177,7 @@ class Linux:
 
             def peers() -> dict[tuple[str, str], PeerStatistics]:
                 found = {}
-                for role, host in hosts.items():
+                for role, host in on_air.items():
                     attempts = minstrel.attempts(role)
                     for mac, statistics in iw.peers(host, _INTERFACE).items():
                         found[role, roles[mac]] = replace(statistics, attempts=attempts.get(mac, {}))

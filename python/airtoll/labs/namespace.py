@@ -56,11 +56,12 @@ class NamespaceHost:
     def __init__(self, name: str, emulator_pid: int, namespace_fd: int, *, user_namespace: bool) -> None:
         """`namespace_fd`: the emulator's file descriptor of the host's network namespace."""
         self.name = name
+        self.namespace = f"/proc/{emulator_pid}/fd/{namespace_fd}"
         self._enter = [
             "nsenter",
             *(["--preserve-credentials", f"--user=/proc/{emulator_pid}/ns/user"] if user_namespace else []),
             f"--pid=/proc/{emulator_pid}/ns/pid",
-            f"--net=/proc/{emulator_pid}/fd/{namespace_fd}",
+            f"--net={self.namespace}",
             "--",
         ]
 

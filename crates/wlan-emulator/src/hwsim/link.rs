@@ -18,6 +18,7 @@ use crate::bss::beacon;
 use crate::capture::{Capture, Names};
 use crate::config::ConfigError;
 use crate::mac::counters::Counters;
+use crate::mac::report::WiredFacts;
 use crate::roster::{self, Roster};
 use crate::running::{EmulatorError, HostFacts, Running, Worker, host_facts};
 
@@ -54,6 +55,8 @@ pub struct Facts {
     pub channel_mhz: u16,
     /// Whether the stations have access categories.
     pub edca: bool,
+    /// The wire to the server behind the access point, which the caller builds; null without a server.
+    pub wired: Option<WiredFacts>,
     /// Scheduling of the medium's thread.
     pub scheduling: Scheduling,
 }
@@ -72,10 +75,11 @@ impl Running for Link {
     type Report = Report;
 
     fn start(config: &Config) -> Result<Self, EmulatorError> {
-        let mut medium = config.scenario.build()?.medium;
+        let scenario = config.scenario.build()?;
+        let wired = config.scenario.has_server().then_some(scenario.wired);
+        let mut medium = scenario.medium;
         let stations = medium.stations.len() - 1;
-        let roster =
-            Roster::new(stations, config.scenario.has_server()).ok_or(ConfigError::Hosts(stations))?;
+        let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
         let contenders = if config.scenario.tid().is_some() {
             Contenders::Edca
         } else {
@@ -124,6 +128,7 @@ impl Running for Link {
                 channel,
                 channel_mhz,
                 edca: contenders == Contenders::Edca,
+                wired: wired.map(WiredFacts::from),
                 scheduling,
             },
             air,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use wlan_air::sim::Wired;
 use wlan_air::{Nanos, StationCounters};
 use wlan_host::schedule::Scheduling;
 use wlan_host::tun::Offloads;
@@ -61,6 +62,16 @@ pub struct WiredFacts {
     pub delay_us: f64,
     /// Queue limit of each direction in frames.
     pub queue_limit: usize,
+}
+
+impl From<Wired> for WiredFacts {
+    fn from(wired: Wired) -> Self {
+        Self {
+            rate_bit_per_s: wired.rate_bps,
+            delay_us: wired.delay.as_us_f64(),
+            queue_limit: wired.queue_limit,
+        }
+    }
 }
 
 /// Totals since the link came up.
