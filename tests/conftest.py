@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import virtual_time
 from made_cell import make_cell
 
 from airtoll.cli import main
@@ -13,6 +14,11 @@ from airtoll.study.cell import Cell
 
 _AIR = {"kernel", "lab", "needs_air", "network", "veth_prefixes"}
 """The fixtures that make emulated air, guests or network namespaces."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests marked `virtual_time` run in guests."""
+    virtual_time.register(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

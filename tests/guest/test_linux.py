@@ -108,16 +108,32 @@ def test_stations_negotiate_the_protection_of_the_level(result: Result) -> None:
         assert link["joining_ms"] < 1000
 
 
+def throughputs(study: Path) -> tuple[float, float]:
+    """The throughput of the study's only run in labs linux and sim."""
+    folder = study.parent
+    airtoll("run", study, "--out", folder / "linux")
+    airtoll("run", study, "--lab", "sim", "--clock", "real", "--out", folder / "sim")
+    measured, simulated = (
+        {metric: value for _, metric, value in per_run(Result.open(folder / lab).samples())}["throughput"]
+        for lab in ("linux", "sim")
+    )
+    return measured, simulated
+
+
 @pytest.mark.parametrize(("phy", "rate", "bandwidth"), [("ht", "mcs7", 40), ("vht", "mcs9", 80)])
 def test_throughput_agrees_with_lab_sim(tmp_path: Path, phy: str, rate: str, bandwidth: int) -> None:
     study = tmp_path / "fast.toml"
     study.write_text(FAST.format(phy=phy, rate=rate, bandwidth=bandwidth))
-    airtoll("run", study, "--out", tmp_path / "linux")
-    airtoll("run", study, "--lab", "sim", "--clock", "real", "--out", tmp_path / "sim")
-    measured, simulated = (
-        {metric: value for _, metric, value in per_run(Result.open(tmp_path / lab).samples())}["throughput"]
-        for lab in ("linux", "sim")
-    )
+    measured, simulated = throughputs(study)
+    assert measured == pytest.approx(simulated, rel=0.01)
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_server_behind_the_access_point_agrees_with_lab_sim(tmp_path: Path, direction: str) -> None:
+    study = tmp_path / "wired.toml"
+    topology = f'topology = ["wired-ap"]\ndirection = ["{direction}"]\nphy ='
+    study.write_text(FAST.format(phy="ht", rate="mcs7", bandwidth=40).replace("phy =", topology))
+    measured, simulated = throughputs(study)
     assert measured == pytest.approx(simulated, rel=0.01)
 
 

@@ -1,13 +1,14 @@
 """Lab air for tests, skipped with the lab's own message if the machine does not support it."""
 
 import pytest
+from virtual_time import clock
 
-from airtoll.labs import air
 from airtoll.labs.air import Air
 
 
 @pytest.fixture
 def lab() -> Air:
-    if reason := air.missing():
+    lab = Air(clock=clock())
+    if reason := lab.missing():
         pytest.skip(reason)
-    return Air()
+    return lab

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from observer import since_joining, tshark
 from test_offload import transfer
+from virtual_time import clock
 
 from airtoll.labs.air import Air
 from airtoll.study.cell import Cell
@@ -22,14 +23,14 @@ FIELDS = (
 )
 STATION = "02:00:00:00:00:02"
 
-pytestmark = pytest.mark.usefixtures("lab")
+pytestmark = [pytest.mark.usefixtures("lab"), pytest.mark.virtual_time]
 
 
 def captured(
     link_cell: Cell, settings: LinkSettings, capture: Path
 ) -> tuple[list[dict[str, str]], dict[str, Any]]:
     """The frames of a transfer over such a link, and the link's counters."""
-    air = Air(settings)
+    air = Air(settings, clock=clock())
     assert air.check(link_cell) is None
     with air.open(link_cell, seed=11, pcap=capture) as link:
         transfer(link, "tcp", "ipv4")
@@ -120,5 +121,5 @@ def test_dropped_mpdus_do_not_delay_later_mpdus(cell: Callable[..., Cell], tmp_p
 
 
 def test_a_setting_that_needs_other_frames_is_refused(cell: Callable[..., Cell]) -> None:
-    reason = Air(LinkSettings(amsdu=3839)).check(cell(phy="ht", rate="mcs7"))
+    reason = Air(LinkSettings(amsdu=3839), clock=clock()).check(cell(phy="ht", rate="mcs7"))
     assert reason == "link.amsdu: lab air cannot set it; lab sim can"

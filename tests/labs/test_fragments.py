@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from observer import since_joining, tshark
 from test_offload import PORT, exchange, transfer
+from virtual_time import clock
 
 from airtoll.ciphers import Secrets, decrypt_capture
 from airtoll.labs.air import Air
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 
-pytestmark = pytest.mark.usefixtures("lab")
+pytestmark = [pytest.mark.usefixtures("lab"), pytest.mark.virtual_time]
 
 THRESHOLD_B = 500
 HEADER_AND_FCS_B = 28
@@ -50,7 +51,7 @@ def observed(capture: Path, facts: Mapping[str, Any]) -> list[dict[str, str]]:
 def test_every_suite_crosses_the_air_in_fragments(
     cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
-    air = Air(LinkSettings(fragmentation_threshold=THRESHOLD_B))
+    air = Air(LinkSettings(fragmentation_threshold=THRESHOLD_B), clock=clock())
     link_cell = cell(phy="ofdm", rate="54 Mbit/s", security=security)
     assert air.check(link_cell) is None
     capture = tmp_path / "air.pcap"
@@ -92,7 +93,9 @@ def test_every_suite_crosses_the_air_in_fragments(
 def test_a_decrypted_capture_has_every_msdu(cell: Callable[..., Cell], tmp_path: Path, security: str) -> None:
     capture, decrypted = tmp_path / "air.pcap", tmp_path / "decrypted.pcap"
     settings = LinkSettings(fragmentation_threshold=THRESHOLD_B)
-    with Air(settings).open(cell(phy="ofdm", rate="54 Mbit/s", security=security), 3, capture) as link:
+    with Air(settings, clock=clock()).open(
+        cell(phy="ofdm", rate="54 Mbit/s", security=security), 3, capture
+    ) as link:
         transfer(link, "tcp", "ipv4")
         secrets = Secrets(passphrase=link.facts["wpa_passphrase"].encode())
     found = decrypt_capture(capture, decrypted, secrets)
@@ -124,7 +127,9 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.sendto(payload, (sys.argv[1], {PORT}))
 """
     settings = LinkSettings(fragmentation_threshold=THRESHOLD_B)
-    with Air(settings).open(cell(phy="ofdm", rate="54 Mbit/s", security="tkip"), 3, capture) as link:
+    with Air(settings, clock=clock()).open(
+        cell(phy="ofdm", rate="54 Mbit/s", security="tkip"), 3, capture
+    ) as link:
         exchange(link, receive, send, link.addresses["ap", "ipv4"])
         secrets = Secrets(passphrase=link.facts["wpa_passphrase"].encode())
     decrypt_capture(capture, decrypted, secrets)
@@ -139,7 +144,7 @@ def test_a_lost_fragment_is_retransmitted_alone(
     settings = LinkSettings(fragmentation_threshold=THRESHOLD_B, error_model="nist")
     capture = tmp_path / "air.pcap"
     link_cell = cell(phy="ofdm", rate="54 Mbit/s", security=security, snr=22.0)
-    with Air(settings).open(link_cell, seed=3, pcap=capture) as link:
+    with Air(settings, clock=clock()).open(link_cell, seed=3, pcap=capture) as link:
         transfer(link, "tcp", "ipv4")
         counters, facts = link.counters(), link.facts
     assert counters["open_errors"] == 0
@@ -155,7 +160,9 @@ def test_a_lost_fragment_is_retransmitted_alone(
 def test_mpdus_in_an_ampdu_are_not_fragmented(cell: Callable[..., Cell], tmp_path: Path) -> None:
     capture = tmp_path / "air.pcap"
     link_cell = cell(phy="ht", rate="mcs7", security="ccmp")
-    with Air(LinkSettings(fragmentation_threshold=THRESHOLD_B)).open(link_cell, 3, capture) as link:
+    with Air(LinkSettings(fragmentation_threshold=THRESHOLD_B), clock=clock()).open(
+        link_cell, 3, capture
+    ) as link:
         transfer(link, "tcp", "ipv4")
         facts = link.facts
     frames = observed(capture, facts)

@@ -94,6 +94,16 @@ def test_a_zero_interval_is_found_in_its_own_direction() -> None:
     ]
 
 
+def test_tcp_may_pause_to_repair_a_loss_but_not_for_most_of_the_time() -> None:
+    def verdict(zeros: int) -> tuple[str, ...]:
+        samples = [sample(float(t), 0.0 if t < zeros else 1e6) for t in range(5)]
+        run = CCMP.model_copy(update={"cell": CCMP.cell.model_copy(update={"transport": "tcp"})})
+        return verdict_of(run, METHOD, {"iperf3": Measurement(samples=samples)}, {}, {}).reasons
+
+    assert verdict(2) == ()
+    assert verdict(3) == ("zero interval: iperf3 throughput ap up: 3 of 5 intervals, the first at 0 s",)
+
+
 def test_zeros_of_the_warm_up_and_of_other_metrics_are_fine() -> None:
     lost = [sample(float(t), 0.0, metric="datagrams_lost", unit="1") for t in range(3)]
     assert reasons([sample(-1.0, 0.0, phase="warmup"), *throughput_samples(), *lost]) == []

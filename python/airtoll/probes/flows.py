@@ -7,6 +7,7 @@ from typing import Literal
 from airtoll.labs.base import Host, Link
 from airtoll.probes.base import Sample
 from airtoll.study.cell import Cell
+from airtoll.study.factors import Transport
 
 PORT = 5201
 
@@ -71,3 +72,12 @@ def _share(way: Way, cell: Cell, pairs: int) -> float:
     if cell.direction != "both" or cell.topology == "through-ap":
         return 1 / pairs
     return 1 / (pairs + 1) if way == "up" else 1 / (pairs + 1) / pairs
+
+
+def zeros_allowed(transport: Transport, intervals: int) -> int:
+    """How many intervals of throughput of a valid flow may be zero.
+
+    TCP delivers nothing while it repairs a loss, which takes a round trip through the sender's full queue: up to 0.3 s
+    at 6 Mbit/s.
+    """
+    return intervals // 2 if transport == "tcp" else 0

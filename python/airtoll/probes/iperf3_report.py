@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words
 from airtoll.probes.base import Phase, Sample
-from airtoll.probes.flows import PORT, Way
+from airtoll.probes.flows import PORT, Way, zeros_allowed
 from airtoll.probes.process import read_report
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell
@@ -62,6 +62,7 @@ class _Interval(_Model):
 
 class _Test(_Model):
     blksize: int
+    protocol: str = ""
 
 
 class _Start(_Model):
@@ -237,7 +238,9 @@ def faults(
     if covered_s < window.duration_s - INTERVAL_S:
         found.append(f"iperf3: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
     silent = sum(row.bytes == 0 for row in measured)
-    if silent and station is None:
+    test = client.start.test_start
+    transport: Transport = "tcp" if test is not None and test.protocol == "TCP" else "udp"
+    if silent > zeros_allowed(transport, len(measured)) and station is None:
         found.append(f"iperf3: nothing arrived in {silent} of {len(measured)} intervals")
     if offered_bit_per_s is not None:
         offered = _measured(client, window)

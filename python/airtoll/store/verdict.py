@@ -11,8 +11,10 @@ from itertools import groupby
 from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.flows import zeros_allowed
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
+from airtoll.study.factors import Transport
 from airtoll.study.probes import PROBES
 
 NO_LOAD: Final = "no load"
@@ -69,7 +71,7 @@ def verdict_of(
     faults = (f"{probe}: {one_line(fault)}" for probe, m in measurements.items() for fault in m.faults)
     found = (
         _without_sample(measured),
-        _with_zero(measured),
+        _with_zero(measured, run.cell.transport),
         _short(measured, method),
         _late(counters),
         _saturated(counters),
@@ -98,11 +100,11 @@ def _without_sample(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
                 yield f"{series}: {_which(missing, throughput)}"
 
 
-def _with_zero(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
+def _with_zero(measured: Mapping[str, list[Sample]], transport: Transport) -> Iterator[str]:
     for samples in measured.values():
         for series, throughput in _throughput_series(samples):
             zero = [sample for sample in throughput if sample.value == 0]
-            if zero:
+            if len(zero) > zeros_allowed(transport, len(throughput)):
                 yield f"{series}: {_which(zero, throughput)}"
 
 
