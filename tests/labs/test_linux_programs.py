@@ -1,4 +1,4 @@
-"""What lab linux asks of hostapd, wpa_supplicant, iw and minstrel, and what it reads in their output."""
+"""Lab linux reads what hostapd, wpa_supplicant, iw and minstrel print, and refuses cells that they do not support."""
 
 import subprocess
 from collections.abc import Callable
@@ -44,7 +44,7 @@ wlan0: CTRL-EVENT-EAP-FAILURE EAP authentication failed
 wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duration=10 reason=AUTH_FAILED
 """
 
-OTHER_SECRET = """wlan0: CTRL-EVENT-DISCONNECTED bssid=02:00:00:00:00:01 reason=15
+WRONG_KEY = """wlan0: CTRL-EVENT-DISCONNECTED bssid=02:00:00:00:00:01 reason=15
 wlan0: WPA: 4-Way Handshake failed - pre-shared key may be incorrect
 wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duration=10 reason=WRONG_KEY
 """
@@ -57,7 +57,7 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
             WRONG_CA,
             "CTRL-EVENT-EAP-TLS-CERT-ERROR reason=1 depth=0 subject='/CN=radius' err='unable to get issuer'",
         ),
-        (OTHER_SECRET, "WPA: 4-Way Handshake failed - pre-shared key may be incorrect"),
+        (WRONG_KEY, "WPA: 4-Way Handshake failed - pre-shared key may be incorrect"),
         ("Line 7: unknown network field\n", "Line 7: unknown network field"),
         ("", "it printed nothing"),
     ],

@@ -37,7 +37,7 @@ KeyManagement = Literal[
     "wpa-eap-sha256",
     "wpa-eap-suite-b-192",
 ]
-"""Key managements with hostapd's names. Of those that a network can combine, the stronger ones are last."""
+"""Key managements with hostapd's names. If a network can combine two of them, the stronger one is later."""
 
 Cipher = Literal[
     "wep40",
