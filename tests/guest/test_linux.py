@@ -5,12 +5,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 import pytest
 from test_runs import airtoll, contents
 
 from airtoll.guest import boot, recipe
 from airtoll.labs.air import WPA_PASSPHRASE
+from airtoll.labs.base import SYSTEM_PATH
 from airtoll.labs.hostapd import SSID
 from airtoll.labs.linux import Linux
 from airtoll.stats.metrics import per_run
@@ -123,6 +125,21 @@ def test_stations_of_802_1x_authenticate_by_the_method_of_the_level(result: Resu
     of_192_bit = next(record for record in result.records() if record.run.cell.security == "wpa3-192")
     assert of_192_bit.link["eap_tls_cipher"] == "ECDHE-ECDSA-AES256-GCM-SHA384"
     assert of_192_bit.link["wpa_passphrase"] is None
+
+
+@pytest.mark.parametrize("method", ["tls", "peap", "ttls"])
+def test_freeradius_authenticates_the_stations(tmp_path: Path, method: str) -> None:
+    if which("freeradius", path=SYSTEM_PATH) is None:
+        pytest.skip("apt-get install freeradius")
+    akm = "wpa-eap-suite-b-192" if method == "tls" else "wpa-eap"
+    profile = f"[security.mine]\nwpa_key_mgmt = '{akm}'\neap = '{method}'\neap_server = 'freeradius'\n"
+    study = tmp_path / "radius.toml"
+    fast = FAST.format(phy="ht", rate="mcs7", bandwidth=20).replace('"1 s"', '"0.2 s"')
+    study.write_text(fast.replace("ccmp", "mine") + profile)
+    airtoll("run", study, "--out", tmp_path / "r")
+    (record,) = Result.open(tmp_path / "r").records()
+    assert record.verdict.reasons == ()
+    assert record.link["eap"] == method
 
 
 WRONG_CA = """

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,13 +122,25 @@ def test_a_beacon_interval_that_hostapd_lacks_is_refused(cell: MakeCell, interva
 
 
 @pytest.mark.parametrize("method", ["tls", "peap", "ttls"])
-def test_the_files_of_802_1x_are_in_the_package(method: str) -> None:
+def test_the_files_of_802_1x_are_in_the_package(tmp_path: Path, method: str) -> None:
     profile = SecurityProfile.model_validate({"wpa_key_mgmt": "wpa-eap", "eap": method})
-    files = dict(enterprise.files(profile.on(LinkSettings()), "secret"))
+    files = dict(enterprise.files(profile.on(LinkSettings()), tmp_path, "secret"))
     assert set(files) == {"ca.pem", "server.pem", "client.pem", "users"}
     assert "BEGIN CERTIFICATE" in files["ca.pem"]
     assert ("secret" in files["users"]) == (method != "tls")
-    assert dict(enterprise.files(SecurityProfile(wpa_key_mgmt="sae"), "secret")) == {}
+    assert dict(enterprise.files(SecurityProfile(wpa_key_mgmt="sae"), tmp_path, "secret")) == {}
+
+
+def test_an_eap_server_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, cell: MakeCell, tmp_path: Path
+) -> None:
+    lab = Linux(profiles={"mine": SecurityProfile(wpa_key_mgmt="wpa-eap", eap_server="freeradius")})
+    monkeypatch.setattr(enterprise, "SYSTEM_PATH", str(tmp_path))
+    assert lab.check(cell(security="mine")) == (
+        "security 'mine': eap_server freeradius requires the command 'freeradius': apt-get install freeradius"
+    )
+    (tmp_path / "freeradius").touch(mode=0o755)
+    assert lab.check(cell(security="mine")) is None
 
 
 def test_statistics_of_peers_are_those_that_iw_prints() -> None:
