@@ -16,7 +16,7 @@ run)
     ;;
 test)
     wanted="ping:iputils-ping tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
-    wanted="$wanted pdflatex:texlive-latex-recommended"
+    wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius"
     ;;
 bench)
     wanted="ping:iputils-ping"

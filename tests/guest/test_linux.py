@@ -2,13 +2,17 @@
 
 import json
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 import pytest
 from test_runs import airtoll, contents
 
-from airtoll.guest import recipe
+from airtoll.guest import boot, recipe
 from airtoll.labs.air import WPA_PASSPHRASE
+from airtoll.labs.base import SYSTEM_PATH
 from airtoll.labs.hostapd import SSID
 from airtoll.labs.linux import Linux
 from airtoll.stats.metrics import per_run
@@ -106,6 +110,67 @@ def test_stations_negotiate_the_protection_of_the_level(result: Result) -> None:
         link = record.link
         assert (link["cipher"], link["wpa_key_mgmt"]) == LEVELS[record.run.cell.security], record.run.id
         assert link["joining_ms"] < 1000
+        assert (link["frequency_mhz"], link["bandwidth_mhz"]) == (5180, 20)
+
+
+def test_stations_of_802_1x_authenticate_by_the_method_of_the_level(result: Result) -> None:
+    methods = {record.run.cell.security: record.link["eap"] for record in result.records()}
+    assert {level: method for level, method in methods.items() if method is not None} == {
+        "wpa2-eap": "tls",
+        "wpa3-eap": "tls",
+        "wpa3-192": "tls",
+        "peap": "peap",
+        "ttls": "ttls",
+    }
+    of_192_bit = next(record for record in result.records() if record.run.cell.security == "wpa3-192")
+    assert of_192_bit.link["eap_tls_cipher"] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+    assert of_192_bit.link["wpa_passphrase"] is None
+
+
+@pytest.mark.parametrize("method", ["tls", "peap", "ttls"])
+def test_freeradius_authenticates_the_stations(tmp_path: Path, method: str) -> None:
+    if which("freeradius", path=SYSTEM_PATH) is None:
+        pytest.skip("apt-get install freeradius")
+    akm = "wpa-eap-suite-b-192" if method == "tls" else "wpa-eap"
+    profile = f"[security.mine]\nwpa_key_mgmt = '{akm}'\neap = '{method}'\neap_server = 'freeradius'\n"
+    study = tmp_path / "radius.toml"
+    fast = FAST.format(phy="ht", rate="mcs7", bandwidth=20).replace('"1 s"', '"0.2 s"')
+    study.write_text(fast.replace("ccmp", "mine") + profile)
+    airtoll("run", study, "--out", tmp_path / "r")
+    (record,) = Result.open(tmp_path / "r").records()
+    assert record.verdict.reasons == ()
+    assert record.link["eap"] == method
+
+
+WRONG_CA = """
+from airtoll.errors import AirtollError
+from airtoll.labs import enterprise
+from airtoll.labs.linux import Linux
+from airtoll.study.cell import Cell
+
+cell = Cell(
+    lab="linux", topology="point-to-point", phy="ofdm", bandwidth=20, gi="long", rate="54 Mbit/s",
+    transport="udp", ip="ipv4", packet_size=1408, security="wpa2-eap",
+)
+files = enterprise.files
+enterprise.files = lambda *given: {**dict(files(*given)), "ca.pem": dict(files(*given))["client.pem"]}.items()
+try:
+    with Linux().open(cell, seed=1):
+        print("joined")
+except AirtollError as error:
+    print(error)
+"""
+
+
+def test_a_station_rejects_a_server_of_another_ca(
+    in_guest: Callable[[str], boot.Ended], tmp_path: Path
+) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG_CA)
+    in_guest(f"{sys.executable} {tmp_path}/wrong.py > /run/job/said 2>&1")
+    assert (tmp_path / "job" / "said").read_text() == (
+        "lab linux: wpa_supplicant on sta: CTRL-EVENT-EAP-TLS-CERT-ERROR reason=1 depth=0 "
+        "subject='/CN=radius.airtoll.example' err='unable to get local issuer certificate'\n"
+    )
 
 
 def throughputs(study: Path) -> tuple[float, float]:
@@ -137,9 +202,37 @@ def test_a_server_behind_the_access_point_agrees_with_lab_sim(tmp_path: Path, di
     assert measured == pytest.approx(simulated, rel=0.01)
 
 
+def test_radios_report_their_rates_and_retries(tmp_path: Path) -> None:
+    study = tmp_path / "fast.toml"
+    fast = FAST.format(phy="ht", rate="mcs7", bandwidth=40)
+    study.write_text(f"{fast}[link]\nrate_control = 'minstrel'\n")
+    airtoll("run", study, "--out", tmp_path / "r")
+    result = Result.open(tmp_path / "r")
+    (record,) = result.records()
+    rates = record.probes["throughput"]["phy_rates"]["sta"]
+    assert record.link["rate_kbit_per_s"] is None
+    assert sum(rates.values()) > 1000
+    metrics = {metric: value for _, metric, value in per_run(result.samples())}
+    assert metrics["phy_rate"] > 100e6
+    (samples,) = result.samples()
+    found = set(zip(samples.metric, samples.endpoint, strict=True))
+    for metric in (
+        "signal",
+        "tx_rate",
+        "tx_mcs",
+        "tx_streams",
+        "tx_width",
+        "rx_rate",
+        "tx_retries",
+        "tx_failed",
+    ):
+        assert {(metric, "sta"), (metric, "ap")} <= found
+
+
 def test_the_same_seed_gives_the_same_octets(tmp_path: Path) -> None:
     study = tmp_path / "fast.toml"
-    study.write_text(FAST.format(phy="ht", rate="mcs7", bandwidth=40).replace('"1 s"', '"0.3 s"'))
+    fast = FAST.format(phy="ht", rate="mcs7", bandwidth=40).replace('"1 s"', '"0.3 s"')
+    study.write_text(fast.replace('["ccmp"]', '["ccmp", "wpa3-192"]'))
     for name in ("first", "second"):
         airtoll("run", study, "--out", tmp_path / name)
     assert contents(tmp_path / "first") == contents(tmp_path / "second")

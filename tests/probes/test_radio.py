@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import Known
+from airtoll.labs.base import Known, PeerStatistics, PhyRate
 from airtoll.probes import radio
 from airtoll.probes.cpu import Snapshot
 from airtoll.study.cell import Cell
@@ -70,3 +70,49 @@ def test_counters_that_a_link_lacks_have_no_samples(cell: MakeCell) -> None:
     assert ("retries", "%") not in values(cell(), {}, idle, idle)
     assert ("airtime", "%") not in values(cell(), {}, idle, idle)  # no time elapsed
     assert values(cell(), {}, {}, {"elapsed_s": 1.0, "air_busy_s": 0.5}) == {}
+
+
+def test_radios_report_about_each_peer_in_each_interval(cell: MakeCell) -> None:
+    fast, slow = PhyRate(bit_per_s=300e6, mcs=15, streams=2, width_mhz=40), PhyRate(bit_per_s=54e6)
+
+    def peers(retries: int, attempts: int) -> dict[tuple[str, str], PeerStatistics]:
+        own = PeerStatistics(
+            signal_dbm=-40, tx_rate=fast, rx_rate=slow, tx_retries=retries, attempts={fast: attempts, slow: 5}
+        )
+        return {("ap", "sta1"): PeerStatistics(signal_dbm=-50), ("ap", "sta2"): own, ("sta1", "ap"): own}
+
+    snapshots = [
+        Snapshot(second * SECOND_NS, {}, {}, peers(retries, attempts))
+        for second, (retries, attempts) in enumerate([(10, 100), (13, 101), (13, 103)])
+    ]
+    found = radio.samples(cell(), Known(), snapshots, t_ns=5)
+    of_station = {(sample.metric, sample.t_ns): sample.value for sample in found if sample.endpoint == "sta1"}
+    first_ns, second_ns = 5, 5 + SECOND_NS
+    assert of_station["tx_retries", first_ns] == 3
+    assert of_station["tx_retries", second_ns] == 0
+    assert {metric: value for (metric, t_ns), value in of_station.items() if t_ns == first_ns} == {
+        "signal": -40,
+        "tx_rate": 300e6,
+        "tx_mcs": 15,
+        "tx_streams": 2,
+        "tx_width": 40,
+        "rx_rate": 54e6,
+        "tx_retries": 3,
+    }
+    assert {sample.endpoint for sample in found} == {"link", "ap/sta1", "ap/sta2", "sta1"}
+    name = "300 Mbit/s, mcs15, streams 2, 40 MHz"
+    assert radio.rates(snapshots) == {"ap/sta2": {name: 3}, "sta1": {name: 3}}
+
+
+def test_the_phy_rate_is_the_mean_of_all_transmissions_if_the_link_has_no_rate(cell: MakeCell) -> None:
+    fast, slow = PhyRate(bit_per_s=54e6), PhyRate(bit_per_s=6e6)
+    before = {("sta", "ap"): PeerStatistics(attempts={slow: 7})}
+    after = {("sta", "ap"): PeerStatistics(attempts={slow: 8, fast: 3})}
+    snapshots = [Snapshot(0, {}, {}, before), Snapshot(SECOND_NS, {}, {}, after)]
+
+    def phy_rates(known: Known) -> list[float | None]:
+        found = radio.samples(cell(), known, snapshots, t_ns=0)
+        return [sample.value for sample in found if sample.metric == "phy_rate"]
+
+    assert phy_rates(Known()) == [42e6]
+    assert phy_rates(Known(rate_kbit_per_s=54_000)) == [54e6]

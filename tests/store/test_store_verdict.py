@@ -21,13 +21,14 @@ def reasons(
     link: dict[str, Any] | None = None,
     counters: dict[str, Any] | None = None,
     faults: tuple[str, ...] = (),
+    expected: dict[str, Any] | None = None,
     **others: list[Sample],
 ) -> list[str]:
     """The reasons why a CCMP run with these measurements is invalid."""
     own = throughput_samples() if samples is None else samples
     measurements = {"iperf3": Measurement(samples=own, faults=faults)}
     measurements |= {probe: Measurement(samples=values) for probe, values in others.items()}
-    verdict = verdict_of(CCMP, METHOD, measurements, link or {}, counters or {})
+    verdict = verdict_of(CCMP, METHOD, measurements, link or {}, counters or {}, expected=expected)
     assert verdict.valid == (not verdict.reasons)
     assert all(reason.partition(": ")[0] in REASONS and "\n" not in reason for reason in verdict.reasons)
     return list(verdict.reasons)
@@ -170,16 +171,15 @@ def test_the_cipher_of_a_security_profile_is_expected_not_its_name() -> None:
 
 
 def test_facts_of_the_link_other_than_the_cell_asks_for() -> None:
-    good = {"iperf3": Measurement(samples=throughput_samples())}
     expected = {"wpa_key_mgmt": "sae", "bandwidth_mhz": 80, "ieee80211w": True}
-    verdict = verdict_of(
-        CCMP, METHOD, good, {"wpa_key_mgmt": "wpa-psk", "bandwidth_mhz": 40}, {}, expected=expected
-    )
-    assert verdict.reasons == (
+    assert reasons(link={"wpa_key_mgmt": "wpa-psk", "bandwidth_mhz": 40}, expected=expected) == [
         "wrong link: wpa_key_mgmt is wpa-psk, expected sae",
         "wrong link: bandwidth_mhz is 40, expected 80",
-    )
-    assert verdict_of(CCMP, METHOD, good, {"wpa_key_mgmt": "sae"}, {}, expected=expected).valid
+    ]
+    assert reasons(link={"ieee80211w": None}, expected=expected) == [
+        "wrong link: ieee80211w is null, expected true"
+    ]
+    assert reasons(link={"wpa_key_mgmt": "sae"}, expected=expected) == []
 
 
 def test_frames_that_failed_to_open() -> None:
@@ -196,7 +196,8 @@ def test_faults_of_a_probe_become_one_line_each() -> None:
 def test_all_reasons_against_a_measured_run_are_given_in_their_order() -> None:
     found = reasons(
         [sample(0.0), sample(1.0, 0.0)],
-        link={"cipher": "tkip"},
+        link={"cipher": "tkip", "bandwidth_mhz": 40},
+        expected={"bandwidth_mhz": 80},
         counters={"lateness_us": {"p99": 1e4}, "emulator_cpu_s": 5, "elapsed_s": 5, "open_errors": 1},
         faults=("x",),
         sockperf=[],

@@ -79,7 +79,7 @@ class PhyRate:
 
 @dataclass(frozen=True, kw_only=True)
 class PeerStatistics:
-    """What the radio of a host reports about a peer. None means that the radio does not report it."""
+    """Statistics that the radio of a host reports about a peer. None means that the radio does not report the value."""
 
     signal_dbm: float | None = None  # of the last received frame
     tx_rate: PhyRate | None = None  # of the last Data frame that was sent

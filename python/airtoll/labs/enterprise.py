@@ -1,8 +1,9 @@
-"""802.1X in lab linux: the lines of configuration files and the files for hostapd's EAP server and its stations.
+"""802.1X in lab linux: the lines of configuration files and the files for an EAP server and its stations.
 
-The access point authenticates the stations itself, with the EAP server of hostapd. Each station checks the server's
-certificate against the CA and against the server's name. The certificates are data of this package and made by
-tools/certificates.sh. Their keys are public, as the passphrase of the labs is, so they must not protect a real network.
+The EAP server is part of hostapd, or it is FreeRADIUS on the access point's host, which hostapd asks by RADIUS. Each
+station checks the server's certificate against the CA and against the server's name. The certificates are data of this
+package and made by tools/certificates.sh. Their keys are public, as the passphrase of the labs is, so they must not
+protect a real network.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from airtoll.labs.base import SYSTEM_PATH, first_missing
 from airtoll.study.security import EAP, Eap, SecurityProfile
 
 SERVER_NAME: Final = "radius.airtoll.example"
@@ -20,6 +22,9 @@ IDENTITY: Final = "station@airtoll.example"
 
 ANONYMOUS: Final = "anonymous@airtoll.example"
 """The identity outside the tunnel of EAP-PEAP and EAP-TTLS."""
+
+RADIUS_READY: Final = "Ready to process requests"
+"""The line of FreeRADIUS after its start."""
 
 _CERTIFICATES: Final = Path(__file__).with_name("certificates")
 _CA: Final = "ca.pem"
@@ -33,14 +38,34 @@ _SUITE_B: Final = "SUITEB192"
 _BIP: Final = "BIP-GMAC-256"
 """The cipher of group-addressed management frames in the 192-bit mode (WPA3 Specification 3.1)."""
 
+_SUITE_B_OPENSSL: Final = "ECDHE-ECDSA-AES256-GCM-SHA384"
+"""The same for certificates on P-384, in the words of OpenSSL."""
 
-def files(profile: SecurityProfile, password: str) -> Iterator[tuple[str, str]]:
-    """Names and texts of the files that the configuration files refer to; none without 802.1X."""
+_RADIUS_ADDRESS: Final = "127.0.0.1"
+_RADIUS_PORT: Final = 1812
+_RADIUS_SECRET: Final = "airtoll"  # noqa: S105 - public on purpose
+
+
+def obstacle(level: str, profile: SecurityProfile) -> str | None:
+    """Return why this machine lacks the EAP server of a profile, or None if it has it."""
+    if profile.eap_server != "freeradius" or first_missing({"freeradius": "freeradius"}, SYSTEM_PATH) is None:
+        return None
+    return (
+        f"security '{level}': eap_server freeradius requires the command 'freeradius': "
+        "apt-get install freeradius"
+    )
+
+
+def files(profile: SecurityProfile, folder: Path, password: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of the files in the folder that the configuration files refer to; none without 802.1X."""
     if not EAP & set(profile.akms):
         return
     for name in (_CA, _SERVER, _CLIENT):
         yield name, (_CERTIFICATES / name).read_text(encoding="ascii")
-    yield _USERS, "".join(f"{line}\n" for line in _users(profile.eap or "tls", password))
+    if profile.eap_server == "freeradius":
+        yield "radiusd.conf", _radius(profile, folder, password)
+    else:
+        yield _USERS, "".join(f"{line}\n" for line in _users(profile.eap or "tls", password))
 
 
 def _users(method: Eap, password: str) -> Iterator[str]:
@@ -52,19 +77,110 @@ def _users(method: Eap, password: str) -> Iterator[str]:
     yield f'"{IDENTITY}" {"MSCHAPV2" if method == "peap" else "TTLS-MSCHAPV2"} "{password}" [2]'
 
 
+def radius_server(profile: SecurityProfile, folder: Path) -> list[str] | None:
+    """The command of the RADIUS server with its files in the folder; None if the profile has none."""
+    if profile.eap_server != "freeradius":
+        return None
+    return ["freeradius", "-f", "-s", "-l", "stdout", "-d", str(folder)]
+
+
+_RADIUS_OF_METHOD: Final[Mapping[Eap, str]] = {
+    "tls": "",
+    "peap": "default_eap_type = mschapv2\n   virtual_server = tunnel",
+    "ttls": "virtual_server = tunnel",
+}
+"""Lines of FreeRADIUS for a method besides its TLS. The virtual server checks the password in the tunnel."""
+
+
+def _radius(profile: SecurityProfile, folder: Path, password: str) -> str:
+    """The text of FreeRADIUS' radiusd.conf."""
+    method = profile.eap or "tls"
+    ciphers = _SUITE_B_OPENSSL if "wpa-eap-suite-b-192" in profile.akms else "DEFAULT"
+    return f"""logdir = {folder}
+run_dir = {folder}
+log {{
+ destination = stdout
+}}
+security {{
+ # FreeRADIUS judges OpenSSL by its version, but distributions correct older versions.
+ allow_vulnerable_openssl = yes
+}}
+client hostapd {{
+ ipaddr = {_RADIUS_ADDRESS}
+ secret = {_RADIUS_SECRET}
+}}
+modules {{
+ eap {{
+  default_eap_type = {method}
+  tls-config common {{
+   private_key_file = {folder / _SERVER}
+   certificate_file = {folder / _SERVER}
+   ca_file = {folder / _CA}
+   cipher_list = "{ciphers}"
+   ecdh_curve = "secp384r1"
+   tls_min_version = "1.2"
+   tls_max_version = "1.2"
+  }}
+  {method} {{
+   tls = common
+   {_RADIUS_OF_METHOD[method]}
+  }}
+  mschapv2 {{
+  }}
+ }}
+ mschap {{
+ }}
+}}
+server default {{
+ listen {{
+  type = auth
+  ipaddr = {_RADIUS_ADDRESS}
+  port = {_RADIUS_PORT}
+ }}
+ authorize {{
+  eap
+ }}
+ authenticate {{
+  eap
+ }}
+}}
+server tunnel {{
+ authorize {{
+  update control {{
+   Cleartext-Password := "{password}"
+  }}
+  mschap
+  eap
+ }}
+ authenticate {{
+  Auth-Type MS-CHAP {{
+   mschap
+  }}
+  eap
+ }}
+}}
+"""
+
+
 def of_access_point(profile: SecurityProfile, folder: Path) -> dict[str, object]:
     """The lines of hostapd.conf, with the files in the folder."""
-    lines: dict[str, object] = {
-        "ieee8021x": 1,
+    lines: dict[str, object] = {"ieee8021x": 1}
+    if "wpa-eap-suite-b-192" in profile.akms:
+        lines |= {"openssl_ciphers": _SUITE_B, "group_mgmt_cipher": _BIP}
+    if profile.eap_server == "freeradius":
+        return lines | {
+            "own_ip_addr": _RADIUS_ADDRESS,
+            "auth_server_addr": _RADIUS_ADDRESS,
+            "auth_server_port": _RADIUS_PORT,
+            "auth_server_shared_secret": _RADIUS_SECRET,
+        }
+    return lines | {
         "eap_server": 1,
         "eap_user_file": folder / _USERS,
         "ca_cert": folder / _CA,
         "server_cert": folder / _SERVER,
         "private_key": folder / _SERVER,
     }
-    if "wpa-eap-suite-b-192" in profile.akms:
-        lines |= {"openssl_ciphers": _SUITE_B, "group_mgmt_cipher": _BIP}
-    return lines
 
 
 def of_station(profile: SecurityProfile, folder: Path, password: str) -> dict[str, object]:

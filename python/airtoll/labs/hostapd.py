@@ -97,6 +97,8 @@ def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]
                     f"security '{level}': wpa_key_mgmt {akm} requires {program} {_dotted(least)}, "
                     f"and this machine has {_dotted(found)}"
                 )
+    if (lacking := enterprise.obstacle(level, profile)) is not None:
+        yield lacking
     if cell.bandwidth not in _WIDTHS_MHZ:
         yield f"bandwidth '{cell.bandwidth} MHz': lab linux supports 20, 40 and 80 MHz"
 

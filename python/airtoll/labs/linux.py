@@ -219,8 +219,13 @@ def _network(
             stack.callback(_end, process)
             return process
 
-        for file, content in enterprise.files(profile, secret):
+        for file, content in enterprise.files(profile, folder, secret):
             (folder / file).write_text(content, encoding="ascii")
+        if (argv := enterprise.radius_server(profile, folder)) is not None:
+            _bring_loopback_up(hosts["ap"])
+            radius = hosts["ap"].popen(argv)
+            stack.callback(_end, radius)
+            _wait_for(enterprise.RADIUS_READY, "freeradius", radius)
         control.mkdir()
         text = hostapd.access_point(
             profile, cell, bss, interface=_INTERFACE, folder=folder, control=control / "ap", secret=secret
@@ -252,6 +257,12 @@ def _network(
             "joining_ms": joined_s * 1e3,
             "temporal_keys": {role: key[1] for role, key in keys.items() if key is not None},
         }
+
+
+def _bring_loopback_up(host: NamespaceHost) -> None:
+    done = host.run(["ip", "link", "set", "lo", "up"], _COMMAND_TIMEOUT_S)
+    if done.returncode != 0:
+        raise AirtollError(f"lab linux: configuring {host.name}: {last_words(done.stderr, done.stdout)}")
 
 
 def _end(process: Command) -> None:

@@ -2,7 +2,7 @@
 
 debugfs has a file `rc_stats_csv` per station that a radio sends to, with one row per rate that both ends support. Its
 columns are (net/mac80211/rc80211_minstrel_ht_debugfs.c): mode, guard interval, streams, flags of the best rates, name,
-index, airtime, and others, of which the fourth from the end is the total of attempts.
+index, airtime, and others. The fourth from the end is the total of attempts.
 """
 
 from collections.abc import Iterator

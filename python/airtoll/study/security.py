@@ -37,7 +37,7 @@ KeyManagement = Literal[
     "wpa-eap-sha256",
     "wpa-eap-suite-b-192",
 ]
-"""Key managements with hostapd's names. Of those that a network can combine, the stronger ones are last."""
+"""Key managements with hostapd's names. If a network can combine two of them, the stronger one is later."""
 
 Cipher = Literal[
     "wep40",
@@ -57,6 +57,7 @@ with N lanes."""
 
 ManagementFrameProtection = Literal["disabled", "optional", "required"]
 Eap = Literal["tls", "peap", "ttls"]
+EapServer = Literal["hostapd", "freeradius"]
 
 EAP: Final[frozenset[KeyManagement]] = frozenset({"wpa-eap", "wpa-eap-sha256", "wpa-eap-suite-b-192"})
 """The key managements whose keys come from an authentication server, by 802.1X."""
@@ -159,6 +160,10 @@ class SecurityProfile(BaseModel):
     eap: Annotated[Eap, *name_of(Eap)] | None = Field(
         default=None, description="EAP method of 802.1X: tls, peap or ttls; default: tls."
     )
+    eap_server: Annotated[EapServer, *name_of(EapServer)] | None = Field(
+        default=None,
+        description="EAP server of 802.1X: hostapd (its own server) or freeradius; default: hostapd.",
+    )
 
     @property
     def akms(self) -> tuple[KeyManagement, ...]:
@@ -220,6 +225,7 @@ class SecurityProfile(BaseModel):
             own["owe_group"] = self.owe_group or GROUP
         if EAP & set(akms):
             own["eap"] = self.eap or "tls"
+            own["eap_server"] = self.eap_server or "hostapd"
         return self.model_copy(update=own)
 
 
@@ -379,6 +385,7 @@ _ONLY_WITH: Final[Mapping[str, frozenset[KeyManagement]]] = {
     "sae_groups": SAE,
     "owe_group": frozenset({"owe"}),
     "eap": EAP,
+    "eap_server": EAP,
 }
 """Keys that apply only to some key managements."""
 
