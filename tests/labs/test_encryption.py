@@ -13,7 +13,6 @@ from typing import get_args
 
 import pytest
 from observer import since_joining, tshark
-from virtual_time import clock
 
 from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
@@ -23,7 +22,7 @@ from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import Cipher, KeyManagement, SecurityProfile
 
-pytestmark = [pytest.mark.usefixtures("lab"), pytest.mark.virtual_time]
+pytestmark = pytest.mark.usefixtures("lab")
 
 PORT = 4242
 DATAGRAMS = [f"datagram {number:03d} ".encode() * 20 for number in range(40)]
@@ -145,7 +144,7 @@ WITH_PASSPHRASE = ("tkip", "ccmp", "ccmp256", "gcmp", "gcmp256")
 def test_a_capture_is_decrypted_with_only_the_passphrase(
     cell: Callable[..., Cell], tmp_path: Path, security: str, wpa_key_mgmt: KeyManagement
 ) -> None:
-    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100), clock=clock())
+    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100))
     of = cell(security=security)
     if security == "tkip" and wpa_key_mgmt != "wpa-psk":
         assert lab.check(of) == "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk and wpa-eap"
@@ -183,9 +182,7 @@ def test_frames_of_an_sae_session_are_not_decrypted_with_the_passphrase(
     cell: Callable[..., Cell], tmp_path: Path
 ) -> None:
     capture = tmp_path / "air.pcap"
-    with Air(LinkSettings(wpa_key_mgmt="sae"), clock=clock()).open(
-        cell(security="ccmp"), seed=3, pcap=capture
-    ) as link:
+    with Air(LinkSettings(wpa_key_mgmt="sae")).open(cell(security="ccmp"), seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         facts = link.facts
     payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
@@ -200,9 +197,7 @@ def test_stations_join_by_the_strongest_key_management_of_a_profile(
 ) -> None:
     capture = tmp_path / "air.pcap"
     mine = SecurityProfile(wpa_key_mgmt="sae", pairwise="gcmp256")
-    with Air(profiles={"mine": mine}, clock=clock()).open(
-        cell(security=security), seed=3, pcap=capture
-    ) as link:
+    with Air(profiles={"mine": mine}).open(cell(security=security), seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         facts = link.facts
     assert facts["cipher"] == link.known.cipher == ("gcmp256" if security == "mine" else "ccmp")
@@ -221,7 +216,7 @@ def test_a_station_joins_the_link_by_frames_of_the_standard(
     cell: Callable[..., Cell], tmp_path: Path
 ) -> None:
     capture = tmp_path / "air.pcap"
-    with Air(clock=clock()).open(cell(security="ccmp"), seed=3, pcap=capture):
+    with Air().open(cell(security="ccmp"), seed=3, pcap=capture):
         pass
     rows = tshark(capture, *("-e", "wlan.fc.type_subtype"), *("-e", "wlan_rsna_eapol.keydes.msgnr"))
     steps = [(subtype, message) for subtype, message in rows if subtype != "0x001d"]
@@ -239,7 +234,7 @@ def test_enhanced_frames_are_sealed_by_the_hosts_over_open_air(
     cell: Callable[..., Cell], tmp_path: Path, wpa_key_mgmt: KeyManagement | None
 ) -> None:
     capture = tmp_path / "air.pcap"
-    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt), clock=clock())
+    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt))
     with lab.open(cell(security="enhanced4"), seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         assert send_datagrams(link, "ipv6") == DATAGRAMS
@@ -271,5 +266,5 @@ def test_an_end_of_the_link_that_dies_is_named(
 
 
 def test_a_link_has_no_key_management_of_wpa2(cell: Callable[..., Cell]) -> None:
-    reason = Air(LinkSettings(wpa_key_mgmt="wpa-psk"), clock=clock()).check(cell(security="enhanced4"))
+    reason = Air(LinkSettings(wpa_key_mgmt="wpa-psk")).check(cell(security="enhanced4"))
     assert reason == "wpa_key_mgmt 'wpa-psk': Enhanced CCMP on the host requires sae or wpa-psk-sha256"
