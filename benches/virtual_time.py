@@ -83,6 +83,11 @@ AIRS = (
         'phy = ["vht"]\nrate = ["mcs9"]\nbandwidth = ["80 MHz"]\npacket_size = ["1472 B"]',
         "linux",
     ),
+    Air(
+        "802.11ac, 80 MHz, MCS 9, 2 streams",
+        'phy = ["vht"]\nrate = ["mcs9"]\nbandwidth = ["80 MHz"]\nstreams = [2]\npacket_size = ["1472 B"]',
+        "linux",
+    ),
 )
 
 PAGE = """# Speed of virtual time
