@@ -78,7 +78,8 @@ def study(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Pa
     assert kernel.file.exists()
     file = tmp_path_factory.mktemp("guests") / "short.toml"
     file.write_text(STUDY)
-    airtoll("run", file, "--out", file.parent / "result", "--workers", 1)
+    printed = airtoll("run", file, "--out", file.parent / "result", "--workers", 1)
+    (file.parent / "printed").write_text(printed)
     return file
 
 
@@ -100,6 +101,16 @@ def test_the_same_seed_gives_the_same_octets_after_the_byte_code_is_lost(study: 
         shutil.rmtree(byte_code, ignore_errors=True)
     airtoll("run", study, "--out", tmp_path / "again")
     assert contents(tmp_path / "again") == contents(study.parent / "result")
+
+
+def test_the_cost_of_virtual_time_is_printed(study: Path) -> None:
+    records = list(Result.open(study.parent / "result").records())
+    host_s, virtual_s = (
+        sum(float(str(record.hosts["machine"][key])) for record in records)
+        for key in ("guest_host_s", "guest_virtual_s")
+    )
+    line = f"virtual time: {host_s / virtual_s:.1f} s of real time per second in each guest\n"
+    assert line in (study.parent / "printed").read_text()
 
 
 def test_no_frame_is_late(study: Path) -> None:

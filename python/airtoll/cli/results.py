@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from airtoll.course import unneeded
 from airtoll.report import ReportPaths, table, write_index, write_paper
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
-from airtoll.store import Result, verify
+from airtoll.store import Result, RunRecord, verify
+from airtoll.store.recorder import MACHINE
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,19 @@ def print_summary(console: Console, result: Result) -> None:
     for record in result.records():
         if not record.verdict.valid:
             console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
+    if (slowness := host_s_per_virtual_s(result.records())) is not None:
+        console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
+
+
+def host_s_per_virtual_s(records: Iterable[RunRecord]) -> float | None:
+    """The real time per second of virtual time in the guests of the runs; None without guests."""
+    host_s = virtual_s = 0.0
+    for record in records:
+        machine = record.hosts.get(MACHINE, {})
+        took_s, lasted_s = machine.get("guest_host_s"), machine.get("guest_virtual_s")
+        if isinstance(took_s, float) and isinstance(lasted_s, float):
+            host_s, virtual_s = host_s + took_s, virtual_s + lasted_s
+    return host_s / virtual_s if virtual_s else None
 
 
 def _also(count: int, what: str) -> str:
