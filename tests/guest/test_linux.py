@@ -1,6 +1,7 @@
 """Lab linux: hostapd, wpa_supplicant and mac80211 above the medium."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -110,6 +111,7 @@ def test_stations_negotiate_the_protection_of_the_level(result: Result) -> None:
         link = record.link
         assert (link["cipher"], link["wpa_key_mgmt"]) == LEVELS[record.run.cell.security], record.run.id
         assert link["joining_ms"] < 1000
+        assert re.fullmatch(r"\d+(\.\d+)+", link["programs"]["hostapd"])
         assert (link["frequency_mhz"], link["bandwidth_mhz"]) == (5180, 20)
 
 

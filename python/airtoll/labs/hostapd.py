@@ -68,6 +68,12 @@ def version(program: str) -> Version | None:
     return None if told is None else tuple(int(number) for number in told[1].split("."))
 
 
+def versions() -> dict[str, str | None]:
+    """The versions of `PROGRAMS`, for the record."""
+    found = {program: version(program) for program in PROGRAMS}
+    return {program: None if numbers is None else _dotted(numbers) for program, numbers in found.items()}
+
+
 def _dotted(numbers: Version) -> str:
     return ".".join(map(str, numbers))
 

@@ -170,6 +170,7 @@ class Linux:
                 **network,
                 "rate_kbit_per_s": known.rate_kbit_per_s,
                 "ssid": hostapd.SSID,
+                "programs": hostapd.versions(),
                 **facts_of(of_cipher, settings, known, self._clock, self._stacks.get(cell.stack)),
                 "wpa_passphrase": passphrase_of(network["wpa_key_mgmt"]),
             }
