@@ -214,6 +214,7 @@ def test_radios_report_their_rates_and_retries(tmp_path: Path) -> None:
     rates = record.probes["throughput"]["phy_rates"]["sta"]
     assert record.link["rate_kbit_per_s"] is None
     assert sum(rates.values()) > 1000
+    assert all("streams 1" in rate for rate in rates), "the cell has one stream"
     metrics = {metric: value for _, metric, value in per_run(result.samples())}
     assert metrics["phy_rate"] > 100e6
     (samples,) = result.samples()

@@ -155,6 +155,24 @@ def test_statistics_of_peers_are_those_that_iw_prints() -> None:
     assert iw.parse("") == {}
 
 
+@pytest.mark.parametrize(
+    ("levels", "channel_mhz", "words"),
+    [
+        ({"phy": "ofdm", "rate": "12 Mbit/s"}, 5180, "legacy-5 6 9 12"),
+        ({"phy": "dsss", "rate": "2 Mbit/s"}, 2437, "legacy-2.4 1 2"),
+        ({"phy": "erp", "rate": "9 Mbit/s"}, 2437, "legacy-2.4 1 2 5.5 6 9"),
+        ({"phy": "ht", "rate": "mcs2"}, 5180, "ht-mcs-5 0 1 2 lgi-5"),
+        # 2 streams of MCS 1 (a bit per subcarrier) are as fast as one stream of MCS 3.
+        ({"phy": "ht", "rate": "mcs9", "gi": "short"}, 2437, "ht-mcs-2.4 0 1 2 3 8 9 sgi-2.4"),
+        ({"phy": "vht", "rate": "mcs2", "bandwidth": 80, "streams": 2}, 5180, "vht-mcs-5 1:0-4 2:0-2 lgi-5"),
+    ],
+)
+def test_minstrel_chooses_among_the_rates_up_to_the_cells(
+    cell: Callable[..., Cell], levels: dict[str, object], channel_mhz: int, words: str
+) -> None:
+    assert minstrel.up_to(cell(**levels), channel_mhz) == words.split()
+
+
 def test_rates_of_minstrel_have_the_speeds_of_the_standard() -> None:
     found = {row.rate.phy_rate: row.attempts for row in minstrel.rows(RATES)}
     assert {str(rate): attempts for rate, attempts in found.items()} == {

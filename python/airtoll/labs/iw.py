@@ -1,7 +1,7 @@
 """The statistics that nl80211 has of the peers of a host's radio, as iw(8) prints them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from airtoll.errors import AirtollError
@@ -17,6 +17,16 @@ def peers(host: Host, interface: str) -> dict[str, PeerStatistics]:
     if done.returncode != 0:
         raise AirtollError(f"iw on {host.name}: {last_words(done.stderr, done.stdout)}")
     return parse(done.stdout.decode(errors="replace"))
+
+
+def allow_rates(host: Host, interface: str, words: Sequence[str]) -> None:
+    """Allow the host's radio only these rates for Data frames: the arguments of `iw dev INTERFACE set bitrates`.
+
+    Raises AirtollError if the kernel refuses them.
+    """
+    done = host.run(["iw", "dev", interface, "set", "bitrates", *words], _TIMEOUT_S)
+    if done.returncode != 0:
+        raise AirtollError(f"iw on {host.name}: {last_words(done.stderr, done.stdout)}")
 
 
 def parse(text: str) -> dict[str, PeerStatistics]:

@@ -155,8 +155,10 @@ class Linux:
             for role, host in hosts.items():
                 device = bridge if role == "ap" and bridge is not None else _INTERFACE
                 configure(host, emulator, None, settings, device)
-            if settings.rate_control != "minstrel":
-                for role in on_air:
+            for role, host in on_air.items():
+                if settings.rate_control == "minstrel":
+                    iw.allow_rates(host, _INTERFACE, minstrel.up_to(of_cipher, bss.channel_mhz))
+                else:
                     minstrel.fix(role, of_cipher)
             for station, server in pairs(cell):
                 for ip in IPS:

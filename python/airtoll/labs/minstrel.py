@@ -18,6 +18,7 @@ DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 """The folder in debugfs with a folder per radio."""
 
 _DSSS_MBPS: Final = (1, 2, 5.5, 11)
+_OFDM_MBPS: Final = (6, 9, 12, 18, 24, 36, 48, 54)
 
 _DATA_SUBCARRIERS: Final = {20: 52, 40: 108, 80: 234, 160: 468}
 """Data subcarriers by width in MHz (IEEE Std 802.11-2020, Tables 19-6 and 21-5)."""
@@ -91,6 +92,34 @@ def fix(role: str, cell: Cell) -> None:
         if index is None:
             raise AirtollError(f"lab linux: {role} does not support the rate {wanted.phy_rate}")
         (DEBUG / role / "rc" / "fixed_rate_idx").write_text(index, encoding="ascii")
+
+
+def up_to(cell: Cell, channel_mhz: int) -> list[str]:
+    """The rates that do not exceed the cell's rate and streams, as arguments of `iw dev INTERFACE set bitrates`."""
+    band = "5" if channel_mhz > 5000 else "2.4"
+    highest = rate_of(cell)
+    if cell.phy not in ("ht", "vht"):
+        mbps = highest.phy_rate.bit_per_s / 1e6
+        # The kernel refuses rates without a basic rate, and those of the 2.4 GHz band are DSSS rates.
+        rates = (
+            _OFDM_MBPS if band == "5" else _DSSS_MBPS if cell.phy == "dsss" else (*_DSSS_MBPS, *_OFDM_MBPS)
+        )
+        return [f"legacy-{band}", *(f"{rate:g}" for rate in rates if rate <= mbps)]
+    mcs = highest.phy_rate.mcs or 0
+    most = highest.streams * _BITS_PER_SUBCARRIER[mcs if cell.phy == "vht" else mcs % 8]
+    of_ht = 8 if cell.phy == "ht" else len(_BITS_PER_SUBCARRIER)
+    allowed = {
+        streams: [index for index, bits in enumerate(_BITS_PER_SUBCARRIER[:of_ht]) if streams * bits <= most]
+        for streams in range(1, highest.streams + 1)
+    }
+    guard = f"{highest.guard.lower()}-{band}"
+    if cell.phy == "vht":
+        return [f"vht-mcs-{band}", *(f"{s}:0-{indices[-1]}" for s, indices in allowed.items()), guard]
+    return [
+        f"ht-mcs-{band}",
+        *(str(8 * (s - 1) + index) for s, of_s in allowed.items() for index in of_s),
+        guard,
+    ]
 
 
 def rate_of(cell: Cell) -> Rate:
