@@ -77,7 +77,7 @@ pub struct Counts {
 
 /// A frame that concerns the state of the association.
 pub enum Incoming {
-    /// A management frame, decrypted. `group` says whether it was group addressed.
+    /// A management frame, decrypted.
     Management { from: MacAddr, mpdu: Vec<u8> },
     /// An EAPOL packet, and whether it was sealed.
     Eapol {
