@@ -13,7 +13,8 @@ from rich.text import Text
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.guest import build, recipe
-from airtoll.labs import air
+from airtoll.labs import air, hostapd
+from airtoll.labs.linux import Linux
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
 
@@ -70,7 +71,9 @@ def _findings() -> Iterator[_Finding]:
     )
     reason = air.missing()
     yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
-    yield _guest()
+    guest = _guest()
+    yield guest
+    yield _linux(guest)
     for probe in probes_of(PROBES):
         lacking = probe.missing()
         needed = probe.name in DEFAULT_PROBES
@@ -89,6 +92,14 @@ def _guest() -> _Finding:
         return _Finding("virtual clock", works=True, needed=False, words=words)
     reason = build.obstacle() or recipe.missing() or ""
     return _Finding("virtual clock", works=False, needed=False, words=reason)
+
+
+def _linux(guest: _Finding) -> _Finding:
+    reason = Linux().missing()
+    if reason is None and not guest.works:
+        reason = "requires the virtual clock"
+    versions = ", ".join(f"{program} {version or '?'}" for program, version in hostapd.versions().items())
+    return _Finding("lab linux", works=reason is None, needed=False, words=reason or f"ready: {versions}")
 
 
 def _air_words() -> str:
