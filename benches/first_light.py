@@ -20,7 +20,8 @@ from pathlib import Path
 from idle_link import median_round_trip_us
 from page import publish
 
-from airtoll.labs.air import Air, capacity_bit_per_s
+from airtoll.labs.air import Air
+from airtoll.labs.emulated import capacity_bit_per_s
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import closed_forms
 from airtoll.probes import Measurement

@@ -18,7 +18,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.labs import hostapd
-from airtoll.labs.air import WPA_PASSPHRASE, Emulator, air_scenario
+from airtoll.labs.emulated import WPA_PASSPHRASE, Emulator, air_scenario
 from airtoll.labs.linux import RADIOS
 from airtoll.labs.namespace import Command, NamespaceHost
 from airtoll.study.cell import resolved

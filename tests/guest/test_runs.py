@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from airtoll.guest import recipe
-from airtoll.labs.air import WPA_PASSPHRASE
+from airtoll.labs.emulated import WPA_PASSPHRASE
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
 

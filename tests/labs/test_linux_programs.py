@@ -9,7 +9,7 @@ import pytest
 
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd, iw, linux, minstrel
-from airtoll.labs.base import PhyRate
+from airtoll.labs.base import RadioRate
 from airtoll.labs.linux import Linux
 from airtoll.study import LinkSettings, SecurityProfile
 from airtoll.study.cell import Cell
@@ -146,11 +146,11 @@ def test_an_eap_server_that_is_not_installed_is_named(
 def test_statistics_of_peers_are_those_that_iw_prints() -> None:
     first, second = iw.parse(STATIONS).values()
     assert first.signal_dbm == -40
-    assert first.tx_rate == PhyRate(bit_per_s=325e6, mcs=7, streams=1, width_mhz=80)
+    assert first.tx_rate == RadioRate(bit_per_s=325e6, mcs=7, streams=1, width_mhz=80)
     assert first.rx_rate is None
     assert (first.tx_packets, first.tx_retries, first.tx_failed) == (41, 3, 1)
-    assert second.tx_rate == PhyRate(bit_per_s=130e6, mcs=15, streams=2, width_mhz=20)
-    assert second.rx_rate == PhyRate(bit_per_s=54e6)
+    assert second.tx_rate == RadioRate(bit_per_s=130e6, mcs=15, streams=2, width_mhz=20)
+    assert second.rx_rate == RadioRate(bit_per_s=54e6)
     assert second.tx_retries is None
     assert iw.parse("") == {}
 

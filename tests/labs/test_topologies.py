@@ -11,8 +11,9 @@ import pytest
 from observer import tshark
 from virtual_time import clock
 
-from airtoll.labs.air import Air, pairs
+from airtoll.labs.air import Air
 from airtoll.labs.base import Link
+from airtoll.labs.emulated import pairs
 from airtoll.labs.sim import Sim
 from airtoll.probes import Measurement
 from airtoll.probes.iperf3 import Throughput

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import Known, PeerStatistics, PhyRate
+from airtoll.labs.base import Known, PeerStatistics, RadioRate
 from airtoll.probes import radio
 from airtoll.probes.cpu import Snapshot
 from airtoll.study.cell import Cell
@@ -73,7 +73,7 @@ def test_counters_that_a_link_lacks_have_no_samples(cell: MakeCell) -> None:
 
 
 def test_radios_report_about_each_peer_in_each_interval(cell: MakeCell) -> None:
-    fast, slow = PhyRate(bit_per_s=300e6, mcs=15, streams=2, width_mhz=40), PhyRate(bit_per_s=54e6)
+    fast, slow = RadioRate(bit_per_s=300e6, mcs=15, streams=2, width_mhz=40), RadioRate(bit_per_s=54e6)
 
     def peers(retries: int, attempts: int) -> dict[tuple[str, str], PeerStatistics]:
         own = PeerStatistics(
@@ -105,7 +105,7 @@ def test_radios_report_about_each_peer_in_each_interval(cell: MakeCell) -> None:
 
 
 def test_the_phy_rate_is_the_mean_of_all_transmissions_if_the_link_has_no_rate(cell: MakeCell) -> None:
-    fast, slow = PhyRate(bit_per_s=54e6), PhyRate(bit_per_s=6e6)
+    fast, slow = RadioRate(bit_per_s=54e6), RadioRate(bit_per_s=6e6)
     before = {("sta", "ap"): PeerStatistics(attempts={slow: 7})}
     after = {("sta", "ap"): PeerStatistics(attempts={slow: 8, fast: 3})}
     snapshots = [Snapshot(0, {}, {}, before), Snapshot(SECOND_NS, {}, {}, after)]

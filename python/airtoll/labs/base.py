@@ -61,7 +61,7 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhyRate:
+class RadioRate:
     """The PHY rate of a frame. A rate without MCS has no streams and no width."""
 
     bit_per_s: float
@@ -82,12 +82,12 @@ class PeerStatistics:
     """Statistics that the radio of a host reports about a peer. None means that the radio does not report the value."""
 
     signal_dbm: float | None = None  # of the last received frame
-    tx_rate: PhyRate | None = None  # of the last Data frame that was sent
-    rx_rate: PhyRate | None = None  # of the last Data frame that was received
+    tx_rate: RadioRate | None = None  # of the last Data frame that was sent
+    rx_rate: RadioRate | None = None  # of the last Data frame that was received
     tx_packets: int | None = None  # this and the next two are totals since the peer joined
     tx_retries: int | None = None
     tx_failed: int | None = None  # frames without Ack after all retries
-    attempts: Mapping[PhyRate, int] = field(default_factory=dict)  # total transmissions by rate
+    attempts: Mapping[RadioRate, int] = field(default_factory=dict)  # total transmissions by rate
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, PeerStatistics, PhyRate, last_words
+from airtoll.labs.base import Host, PeerStatistics, RadioRate, last_words
 
 _TIMEOUT_S: Final = 10.0
 _T = TypeVar("_T")
@@ -55,7 +55,7 @@ def _number(value: str) -> float:
     return float(value.split(maxsplit=1)[0])
 
 
-def _rate(value: str) -> PhyRate | None:
+def _rate(value: str) -> RadioRate | None:
     """A rate such as "325.0 MBit/s VHT-MCS 7 80MHz short GI VHT-NSS 1"; None if the radio has not sent or received."""
     if (speed := re.match(r"([\d.]+) MBit/s", value)) is None:
         return None
@@ -66,4 +66,4 @@ def _rate(value: str) -> PhyRate | None:
     if mcs is not None:
         # An MCS of HT implies its streams, and iw omits a width of 20 MHz.
         streams, width_mhz = streams or mcs // 8 + 1, width_mhz or 20
-    return PhyRate(bit_per_s=float(speed[1]) * 1e6, mcs=mcs, streams=streams, width_mhz=width_mhz)
+    return RadioRate(bit_per_s=float(speed[1]) * 1e6, mcs=mcs, streams=streams, width_mhz=width_mhz)

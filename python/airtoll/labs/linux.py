@@ -22,7 +22,8 @@ from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd, iw, minstrel, wire
-from airtoll.labs.air import (
+from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words
+from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
     WPA_PASSPHRASE,
@@ -35,7 +36,6 @@ from airtoll.labs.air import (
     passphrase_of,
     wep_key,
 )
-from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import Command, NamespaceHost, python_command
 from airtoll.labs.sim import obstacle

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import PhyRate
+from airtoll.labs.base import RadioRate
 from airtoll.study.cell import Cell
 
 DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
@@ -30,7 +30,7 @@ _SYMBOL_US: Final = {"LGI": 4.0, "SGI": 3.6}
 
 
 @dataclass(frozen=True)
-class Rate:
+class MinstrelRate:
     """A rate in the words of minstrel's statistics."""
 
     mode: str  # VHT80, HT40, OFDM, CCK
@@ -39,32 +39,32 @@ class Rate:
     name: str  # MCS9/1, MCS7, 54.0M
 
     @property
-    def phy_rate(self) -> PhyRate:
+    def phy_rate(self) -> RadioRate:
         """The rate with its speed."""
         if self.name.endswith("M"):
-            return PhyRate(bit_per_s=float(self.name.removesuffix("M")) * 1e6)
+            return RadioRate(bit_per_s=float(self.name.removesuffix("M")) * 1e6)
         mcs = int(self.name.removeprefix("MCS").split("/")[0])
         vht = self.mode.startswith("VHT")
         width_mhz = int(self.mode.removeprefix("VHT").removeprefix("HT"))
         bits = self.streams * _BITS_PER_SUBCARRIER[mcs if vht else mcs % 8] * _DATA_SUBCARRIERS[width_mhz]
         bit_per_s = bits / _SYMBOL_US[self.guard] * 1e6
-        return PhyRate(bit_per_s=bit_per_s, mcs=mcs, streams=self.streams, width_mhz=width_mhz)
+        return RadioRate(bit_per_s=bit_per_s, mcs=mcs, streams=self.streams, width_mhz=width_mhz)
 
 
 @dataclass(frozen=True)
-class Row:
+class MinstrelRow:
     """A row of minstrel's statistics."""
 
-    rate: Rate
+    rate: MinstrelRate
     index: str
     attempts: int
 
 
-def rows(text: str) -> Iterator[Row]:
+def rows(text: str) -> Iterator[MinstrelRow]:
     """The rows of a file `rc_stats_csv`."""
     for line in text.splitlines():
         mode, guard, streams, _, name, index, *_, attempts, _, _, _ = line.split(",")
-        yield Row(Rate(mode, guard, int(streams), name.strip()), index, int(attempts))
+        yield MinstrelRow(MinstrelRate(mode, guard, int(streams), name.strip()), index, int(attempts))
 
 
 def _stations(role: str) -> Iterator[Path]:
@@ -72,11 +72,11 @@ def _stations(role: str) -> Iterator[Path]:
     yield from sorted(DEBUG.glob(f"{role}/netdev:*/stations/*"))
 
 
-def _rows(station: Path) -> Iterator[Row]:
+def _rows(station: Path) -> Iterator[MinstrelRow]:
     return rows((station / "rc_stats_csv").read_text(encoding="ascii"))
 
 
-def attempts(role: str) -> dict[str, dict[PhyRate, int]]:
+def attempts(role: str) -> dict[str, dict[RadioRate, int]]:
     """The transmissions to each peer by MAC address and by rate, without rates that the radio has not used."""
     return {
         station.name: {row.rate.phy_rate: row.attempts for row in _rows(station) if row.attempts}
@@ -122,18 +122,18 @@ def up_to(cell: Cell, channel_mhz: int) -> list[str]:
     ]
 
 
-def rate_of(cell: Cell) -> Rate:
+def rate_of(cell: Cell) -> MinstrelRate:
     """The rate of a cell."""
     guard = "SGI" if cell.gi == "short" else "LGI"
     rate = str(cell.rate)
     if cell.phy == "vht":
         mcs = rate.removeprefix("mcs")
-        return Rate(f"VHT{cell.bandwidth}", guard, cell.streams, f"MCS{mcs}/{cell.streams}")
+        return MinstrelRate(f"VHT{cell.bandwidth}", guard, cell.streams, f"MCS{mcs}/{cell.streams}")
     if cell.phy == "ht":
         index = int(rate.removeprefix("mcs"))
         streams = max(cell.streams, index // 8 + 1)
-        return Rate(f"HT{cell.bandwidth}", guard, streams, f"MCS{index % 8 + 8 * (streams - 1)}")
+        return MinstrelRate(f"HT{cell.bandwidth}", guard, streams, f"MCS{index % 8 + 8 * (streams - 1)}")
     mbps = float(rate.removesuffix(" Mbit/s"))
     if mbps in _DSSS_MBPS:
-        return Rate("CCK", "LP", 1, f"{mbps:.1f}M")
-    return Rate("OFDM", "", 1, f"{mbps:.1f}M")
+        return MinstrelRate("CCK", "LP", 1, f"{mbps:.1f}M")
+    return MinstrelRate("OFDM", "", 1, f"{mbps:.1f}M")

@@ -4,8 +4,8 @@ from typing import Final
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.air import Emulator
 from airtoll.labs.base import last_words
+from airtoll.labs.emulated import Emulator
 from airtoll.labs.namespace import NamespaceHost
 
 _BRIDGE: Final = "bridge"

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import Known, PeerStatistics, PhyRate
+from airtoll.labs.base import Known, PeerStatistics, RadioRate
 from airtoll.probes.base import Sample
 from airtoll.probes.cpu import Snapshot
 from airtoll.study.cell import Cell
@@ -105,9 +105,9 @@ def rates(snapshots: Sequence[Snapshot]) -> dict[str, dict[str, int]]:
     }
 
 
-def _attempts(snapshots: Sequence[Snapshot]) -> dict[str, dict[PhyRate, int]]:
+def _attempts(snapshots: Sequence[Snapshot]) -> dict[str, dict[RadioRate, int]]:
     before, after = snapshots[0].peers, snapshots[-1].peers
-    found: dict[str, dict[PhyRate, int]] = {}
+    found: dict[str, dict[RadioRate, int]] = {}
     for ends, statistics in after.items():
         earlier = before[ends].attempts if ends in before else {}
         for rate, total in sorted(statistics.attempts.items(), key=lambda each: each[0].bit_per_s):
@@ -152,7 +152,7 @@ def _of_peer(before: PeerStatistics | None, after: PeerStatistics) -> Iterator[R
             yield total, "1", float(later - earlier)
 
 
-def _of_rate(way: str, rate: PhyRate | None) -> Iterator[RadioValue]:
+def _of_rate(way: str, rate: RadioRate | None) -> Iterator[RadioValue]:
     if rate is None:
         return
     yield f"{way}_rate", "bit/s", rate.bit_per_s
