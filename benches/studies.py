@@ -1,8 +1,8 @@
 """Measure the five papers' studies with --quick: how long they take, how many runs are valid, and their agreement.
 
 In real time, other load makes runs invalid. In virtual time, the studies run beside a process that keeps a core busy.
-Throughput agrees with lab sim, over 5 s at each study's largest packet size. The reports and their index page stay in
-results/quick and results/virtual.
+The agreement is that of throughput with lab sim, over 5 s at each study's largest packet size. The reports and their
+index page stay in results/quick and results/virtual.
 """
 
 import shutil

@@ -6,6 +6,7 @@ machine without a guest, they run in real time.
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
+from guest_script import run_script
 
 from airtoll.guest import boot, inside, recipe
 
@@ -20,7 +22,6 @@ _CLOCK: Final = "AIRTOLL_TEST_CLOCK"
 """Variable of the tests in a guest."""
 
 _REPORTS: Final = "reports.jsonl"
-_SCRIPT: Final = "script"
 _OUTPUT: Final = "output"
 MARK: Final = "virtual_time"
 TESTS: Final = Path(__file__).parent
@@ -59,23 +60,19 @@ class Guest:
             self._perform_in(Path(name), config, tests)
 
     def _perform_in(self, directory: Path, config: pytest.Config, tests: Sequence[str]) -> None:
-        script = directory / _SCRIPT
         argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--quiet", *tests]
-        words = " ".join(f"'{word}'" for word in argv)
-        script.write_text(f"#!/bin/sh\ncd {TESTS.parent}\nexec {words} > {inside.JOB}/{_OUTPUT} 2>&1\n")
-        script.chmod(0o755)
-        environment = {**boot.environment(), "SHELL": str(script), _CLOCK: "virtual"}
+        script = f"cd {TESTS.parent}\nexec {shlex.join(argv)} > {inside.JOB}/{_OUTPUT} 2>&1"
         trouble = "the guest ended early"
         try:
-            boot.perform(self._kernel, {"task": "shell", "environment": environment}, directory)
+            run_script(self._kernel, script, directory, {**boot.environment(), _CLOCK: "virtual"})
         except Exception as error:
             trouble = str(error)
-        for line in _lines(directory / _REPORTS):
+        for line in _lines(directory / "job" / _REPORTS):
             report = config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
             self._reports.setdefault(report.nodeid, []).append(report)
         for test in tests:
             if test not in self._reports:
-                output = "\n".join(_lines(directory / _OUTPUT))
+                output = "\n".join(_lines(directory / "job" / _OUTPUT))
                 self._reports[test] = [_failed(test, f"{trouble}\n{output}")]
 
 

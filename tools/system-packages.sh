@@ -29,8 +29,6 @@ guest)
     wanted="$wanted setpriv:util-linux taskset:util-linux"
     # The programs of lab linux.
     wanted="$wanted hostapd:hostapd wpa_supplicant:wpasupplicant iw:iw"
-    # Tests with these programs.
-    wanted="$wanted ping:iputils-ping"
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from guest_script import run_script
 
 from airtoll.guest import boot, recipe
 
@@ -22,11 +23,6 @@ def in_guest(kernel: recipe.Kernel, tmp_path: Path) -> Callable[[str], boot.Ende
     """A function that runs the text of a shell script in a guest. The script's files go to `tmp_path`."""
 
     def run(script: str) -> boot.Ended:
-        program = tmp_path / "script"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        directory = tmp_path / "job"
-        directory.mkdir()
-        return boot.perform(kernel, {"task": "shell", "environment": {"SHELL": str(program)}}, directory)
+        return run_script(kernel, script, tmp_path)
 
     return run

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.labs import hostapd
+from airtoll.labs.base import succeed
 from airtoll.labs.emulated import WPA_PASSPHRASE, Emulator, air_scenario
 from airtoll.labs.linux import RADIOS
 from airtoll.labs.namespace import Command, NamespaceHost
@@ -138,7 +139,7 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
         time.sleep(0.5)
         processes[station] = (theirs if own == "ap" else ours)()
         time.sleep(2.0)
-        echoes = ping(hosts, roles, own, other) if scenario.joins else None
+        echoes = ping(hosts, emulator, own, other) if scenario.joins else None
         for at_ms, words_of in scenario.commands:
             time.sleep(max(0.0, began_s + at_ms / 1000 - time.monotonic()))
             command(
@@ -178,13 +179,13 @@ def attacker(
     return started(host, program, json.dumps(words))
 
 
-def ping(hosts: Mapping[str, NamespaceHost], roles: Sequence[str], own: str, other: str) -> Command:
+def ping(hosts: Mapping[str, NamespaceHost], emulator: Emulator, own: str, other: str) -> Command:
     """Give both ends their addresses, and send echo requests to the end of this project."""
-    address = {role: f"192.0.2.{at + 1}" for at, role in enumerate(roles)}
-    command(hosts[own], "ip", "addr", "add", f"{address[own]}/24", "dev", DEVICE)
+    for role, device in ((own, DEVICE), (other, INTERFACE)):
+        command(hosts[role], "ip", "addr", "add", f"{emulator.addresses[role, 'ipv4']}/24", "dev", device)
     command(hosts[own], "ip", "link", "set", DEVICE, "up")
-    command(hosts[other], "ip", "addr", "add", f"{address[other]}/24", "dev", INTERFACE)
-    argv = ["ping", "-q", "-c", "50", "-i", "0.1", "-W", "1", "-s", "1400", address[own]]
+    target = emulator.addresses[own, "ipv4"]
+    argv = ["ping", "-q", "-c", "50", "-i", "0.1", "-W", "1", "-s", "1400", target]
     return hosts[other].popen(argv)
 
 
@@ -203,9 +204,7 @@ def monitor(host: NamespaceHost, channel_mhz: int) -> None:
 
 def command(host: NamespaceHost, *argv: str) -> None:
     """Run a command that must succeed."""
-    done = host.run(argv, 20)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.decode()}{done.stdout.decode()}")
+    succeed(host, argv, 20, " ".join(argv))
 
 
 @contextmanager

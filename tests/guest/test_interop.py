@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from guest_script import run_script
 
-from airtoll.guest import boot, recipe
+from airtoll.guest import recipe
 from airtoll.labs.base import SYSTEM_PATH, lab_lacks
 from airtoll.labs.linux import Linux
 
@@ -106,15 +107,10 @@ def outcomes(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) ->
     wanted = scenarios()
     file = folder / "scenarios.json"
     file.write_text(json.dumps(list(wanted.values())))
-    script = folder / "script"
     argv = f"{sys.executable} {Path(__file__).with_name('interop.py')} {PROGRAM} {file}"
-    script.write_text(f"#!/bin/sh\n{argv} > /run/job/outcomes 2> /run/job/errors\n")
-    script.chmod(0o755)
-    job = folder / "job"
-    job.mkdir()
-    boot.perform(kernel, {"task": "shell", "environment": {"SHELL": str(script)}}, job)
-    lines = (job / "outcomes").read_text().splitlines()
-    assert len(lines) == len(wanted), (job / "errors").read_text()
+    run_script(kernel, f"{argv} > /run/job/outcomes 2> /run/job/errors", folder)
+    lines = (folder / "job" / "outcomes").read_text().splitlines()
+    assert len(lines) == len(wanted), (folder / "job" / "errors").read_text()
     return dict(zip(wanted, map(json.loads, lines), strict=True))
 
 

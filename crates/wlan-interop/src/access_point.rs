@@ -10,13 +10,12 @@ use wlan_frames::beacon::Beacon;
 use wlan_frames::management::{AID_BITS, Body, OPEN_SYSTEM, STATUS_SUCCESS};
 use wlan_frames::{MacAddr, MacHeader, Management, Role};
 use wlan_rsn::authenticator::Limits;
-use wlan_rsn::psk::psk;
 use wlan_rsn::sae::{self, Password};
 use wlan_rsn::{Akm, Association, Authenticator, Elements, Key, Output, Pmk, Policy, Timing, owe};
 
 use crate::config::{ConfigError, Network, Order};
 use crate::elements::{self, Heard};
-use crate::end::{End, Incoming};
+use crate::end::{End, Incoming, REASON_LEAVING};
 use crate::keys::Integrity;
 
 /// Algorithm of SAE in an Authentication frame (9.4.1.1).
@@ -25,8 +24,6 @@ const SAE: u16 = 3;
 const STATUS_UNSPECIFIED_FAILURE: u16 = 1;
 const STATUS_ALGORITHM: u16 = 13;
 const STATUS_REFUSED_TEMPORARILY: u16 = 30;
-/// Reason of a Deauthentication frame: the sender leaves (Table 9-49).
-const REASON_LEAVING: u16 = 3;
 const BEACON_INTERVAL_TU: u16 = 100;
 const BEACON_INTERVAL: Duration = Duration::from_micros(1024 * BEACON_INTERVAL_TU as u64);
 const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is a valid key ID");
@@ -44,8 +41,9 @@ pub struct AccessPoint {
     authenticator: Authenticator,
     sae: sae::Parent,
     owe: owe::AccessPoint,
-    /// The PMK of the passphrase, or of the station that SAE accepted.
+    /// The PMK of the passphrase.
     psk: Option<Pmk>,
+    /// The station that SAE accepted, and its PMK.
     accepted: Option<(MacAddr, Pmk)>,
     station: Option<MacAddr>,
     next_beacon: Duration,
@@ -60,11 +58,7 @@ impl AccessPoint {
         let policy = network.policy()?;
         let (ssid, passphrase) = (network.ssid.as_bytes(), network.passphrase.as_bytes());
         let groups = network.groups()?;
-        let mut elements = Elements::of(&policy);
-        let hunting_and_pecking = network.method() == sae::Method::HuntingAndPecking;
-        if hunting_and_pecking {
-            elements.rsnx.clear();
-        }
+        let elements = network.elements()?;
         let mut authenticator =
             Authenticator::new(own, elements.clone(), Timing::default(), Limits::default(), rng)?;
         let mut end = End::new(Role::Ap, own, own);
@@ -83,14 +77,10 @@ impl AccessPoint {
         let mut token_key = [0; 32];
         rng.fill_bytes(&mut token_key);
         let password = Arc::new(Password::new(ssid, passphrase, None, &groups)?);
-        let psk = match network.akm()? {
-            Akm::Sae | Akm::Owe => None,
-            _ => Some(Pmk::of_psk(psk(passphrase, ssid)?)),
-        };
         let owe = owe::AccessPoint::new(&groups, 1);
         let config = Arc::new(sae::Config {
             groups,
-            hunting_and_pecking,
+            hunting_and_pecking: network.method() == sae::Method::HuntingAndPecking,
             ..sae::Config::default()
         });
         let mut access_point = Self {
@@ -101,7 +91,7 @@ impl AccessPoint {
             authenticator,
             sae: sae::Parent::new(own, config, vec![password], sae::Limits::default(), token_key),
             owe,
-            psk,
+            psk: network.pmk()?,
             accepted: None,
             station: None,
             next_beacon: Duration::ZERO,

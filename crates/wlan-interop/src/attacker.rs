@@ -5,7 +5,7 @@ use wlan_frames::{DataFrame, DataHeader, EtherType, FrameControl, LlcSnap, MacAd
 
 use crate::config::Order;
 use crate::elements;
-use crate::end::{Outbox, SEQUENCE_AT};
+use crate::end::{LISTEN_INTERVAL, Outbox, REASON_LEAVING, SEQUENCE_AT};
 use crate::keys::{addresses, is_sealed};
 
 /// Frames of each kind that the attacker keeps per direction.
@@ -15,8 +15,6 @@ const SEQUENCE_STEP: u16 = 1000 << 4;
 /// Added to the first octet of the security header: PN0 of CCMP and GCMP, TSC1 of TKIP (12.5.2.2, 12.5.3.2). The high 32
 /// bits of the TSC stay: mac80211 keeps the phase 1 key of a forged frame and then opens no frame of the real sender.
 const PN_STEP: u8 = 64;
-const REASON_LEAVING: u16 = 3;
-const LISTEN_INTERVAL: u16 = 1;
 
 /// An attacker.
 pub struct Attacker {

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use wlan_ciphers::Suite;
 use wlan_frames::{AddrError, MacAddr};
-use wlan_rsn::psk::PskError;
+use wlan_rsn::psk::{PskError, psk};
 use wlan_rsn::sae::{Method, PasswordError};
-use wlan_rsn::{Akm, Group, Policy, Protocol};
+use wlan_rsn::{Akm, Elements, Group, Pmk, Policy, Protocol};
 
 /// Why a configuration is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -142,6 +142,32 @@ impl Network {
             Protection::Disabled => policy,
             Protection::Optional => policy.with_optional_mfp(Suite::BipCmac128),
             Protection::Required => policy.with_mfp(Suite::BipCmac128),
+        })
+    }
+
+    /// The elements that the end advertises. Without hash-to-element, there is no RSN Extension element.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unknown`].
+    pub fn elements(&self) -> Result<Elements, ConfigError> {
+        let mut elements = Elements::of(&self.policy()?);
+        if self.method() == Method::HuntingAndPecking {
+            elements.rsnx.clear();
+        }
+        Ok(elements)
+    }
+
+    /// The PMK of the passphrase; `None` if each association agrees on a PMK.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn pmk(&self) -> Result<Option<Pmk>, ConfigError> {
+        Ok(match self.akm()? {
+            Akm::Sae | Akm::Owe => None,
+            _ => Some(Pmk::of_psk(psk(
+                self.passphrase.as_bytes(),
+                self.ssid.as_bytes(),
+            )?)),
         })
     }
 

@@ -25,6 +25,10 @@ const SA_QUERY_RESPONSE: u8 = 1;
 const NOT_ROBUST: [u8; 6] = [4, 7, 11, 15, 20, 127];
 /// Offset of Sequence Control in a Data or management frame (9.2.4.4).
 pub const SEQUENCE_AT: usize = 22;
+/// Reason of a Deauthentication frame: the sender leaves (Table 9-49).
+pub const REASON_LEAVING: u16 = 3;
+/// Listen interval of stations in beacon intervals (9.4.1.6).
+pub const LISTEN_INTERVAL: u16 = 1;
 /// Octets of an Ethernet header.
 const ETHERNET_B: usize = 14;
 

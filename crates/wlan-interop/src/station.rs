@@ -8,19 +8,15 @@ use serde_json::json;
 use wlan_frames::beacon::Beacon;
 use wlan_frames::management::{Body, OPEN_SYSTEM, STATUS_SUCCESS};
 use wlan_frames::{MacAddr, Management, Role};
-use wlan_rsn::psk::psk;
 use wlan_rsn::sae::{self, Password, Sae};
 use wlan_rsn::{Akm, Association, Elements, Output, Pmk, Policy, Supplicant, Timing, owe};
 
 use crate::config::{ConfigError, Network, Order};
 use crate::elements::{self, Heard};
-use crate::end::{End, Incoming};
+use crate::end::{End, Incoming, LISTEN_INTERVAL, REASON_LEAVING};
 
 /// Status of an association that the access point refuses because it does not support the group of OWE (Table 9-50).
 const STATUS_UNSUPPORTED_GROUP: u16 = 77;
-/// Reason of a Deauthentication frame: the sender leaves (Table 9-49).
-const REASON_LEAVING: u16 = 3;
-const LISTEN_INTERVAL: u16 = 1;
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 const TRIES: u8 = 5;
 
@@ -59,18 +55,10 @@ impl Station {
         let policy = network.policy()?;
         let (ssid, passphrase) = (network.ssid.as_bytes(), network.passphrase.as_bytes());
         let groups = network.groups()?;
-        let mut elements = Elements::of(&policy);
-        if network.method() == sae::Method::HuntingAndPecking {
-            elements.rsnx.clear();
-        }
-        let pmk = match network.akm()? {
-            Akm::Sae | Akm::Owe => None,
-            _ => Some(Pmk::of_psk(psk(passphrase, ssid)?)),
-        };
         Ok(Self {
             end: End::new(Role::Sta, own, MacAddr::BROADCAST),
             ssid: ssid.to_vec(),
-            own: elements,
+            own: network.elements()?,
             password: Arc::new(Password::new(ssid, passphrase, None, &groups)?),
             owe: owe::Station::new(&groups, rng)
                 .ok_or_else(|| ConfigError::Unknown("groups", "none".into()))?,
@@ -80,7 +68,7 @@ impl Station {
             }),
             method: network.method(),
             policy,
-            pmk,
+            pmk: network.pmk()?,
             access_point: Heard::default(),
             state: State::Scanning,
             retry: None,

@@ -138,14 +138,15 @@ def print_summary(console: Console, result: Result) -> None:
         f"{runs.finished} of {runs.planned} runs finished, {runs.invalid} of them invalid"
         f"{_also(runs.not_needed, 'not needed')}"
     )
-    for record in result.records():
+    records = result.records()
+    for record in records:
         if not record.verdict.valid:
             console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
-    if (slowness := host_s_per_virtual_s(result.records())) is not None:
+    if (slowness := _host_s_per_virtual_s(records)) is not None:
         console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
 
 
-def host_s_per_virtual_s(records: Iterable[RunRecord]) -> float | None:
+def _host_s_per_virtual_s(records: Iterable[RunRecord]) -> float | None:
     """The real time per second of virtual time in the guests of the runs; None without guests."""
     host_s = virtual_s = 0.0
     for record in records:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Final, Protocol
 
+from airtoll.errors import AirtollError
 from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip
 
@@ -155,6 +156,17 @@ def last_words(*outputs: bytes) -> str:
         if lines:
             return lines[-1]
     return "it printed nothing"
+
+
+def succeed(host: Host, argv: Sequence[str], timeout_s: float, doing: str) -> bytes:
+    """Run a command that must succeed, and return its standard output.
+
+    Raises AirtollError with `doing` and the last words of the command if it fails.
+    """
+    done = host.run(argv, timeout_s)
+    if done.returncode != 0:
+        raise AirtollError(f"{doing}: {last_words(done.stderr, done.stdout)}")
+    return done.stdout
 
 
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -19,7 +19,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Known, last_words
+from airtoll.labs.base import Known, last_words, succeed
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import NamespaceHost
 from airtoll.labs.sim import closed_forms
@@ -183,9 +183,7 @@ def configure(
     if link_overhead_b is not None:
         # Otherwise the kernel sends group membership reports on the device; it still does if this write fails.
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"
-    done = host.run(["sh", "-c", script], timeout_s=_ANSWER_TIMEOUT_S)
-    if done.returncode != 0:
-        raise AirtollError(f"lab {emulator.lab}: configuring {role}: {last_words(done.stderr, done.stdout)}")
+    succeed(host, ["sh", "-c", script], _ANSWER_TIMEOUT_S, f"lab {emulator.lab}: configuring {role}")
 
 
 @cache

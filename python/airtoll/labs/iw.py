@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, PeerStatistics, RadioRate, last_words
+from airtoll.labs.base import Host, PeerStatistics, RadioRate, succeed
 
 _TIMEOUT_S: Final = 10.0
 _T = TypeVar("_T")
@@ -13,10 +12,7 @@ _T = TypeVar("_T")
 
 def peers(host: Host, interface: str) -> dict[str, PeerStatistics]:
     """The statistics by the peer's MAC address. Raises AirtollError with the last words of iw if it fails."""
-    done = host.run(["iw", "dev", interface, "station", "dump"], _TIMEOUT_S)
-    if done.returncode != 0:
-        raise AirtollError(f"iw on {host.name}: {last_words(done.stderr, done.stdout)}")
-    return parse(done.stdout.decode(errors="replace"))
+    return parse(_iw(host, interface, "station", "dump").decode(errors="replace"))
 
 
 def allow_rates(host: Host, interface: str, words: Sequence[str]) -> None:
@@ -24,9 +20,11 @@ def allow_rates(host: Host, interface: str, words: Sequence[str]) -> None:
 
     Raises AirtollError if the kernel refuses them.
     """
-    done = host.run(["iw", "dev", interface, "set", "bitrates", *words], _TIMEOUT_S)
-    if done.returncode != 0:
-        raise AirtollError(f"iw on {host.name}: {last_words(done.stderr, done.stdout)}")
+    _iw(host, interface, "set", "bitrates", *words)
+
+
+def _iw(host: Host, interface: str, *words: str) -> bytes:
+    return succeed(host, ["iw", "dev", interface, *words], _TIMEOUT_S, f"iw on {host.name}")
 
 
 def parse(text: str) -> dict[str, PeerStatistics]:

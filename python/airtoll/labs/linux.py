@@ -22,7 +22,7 @@ from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd, iw, minstrel, wire
-from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words
+from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words, succeed
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
@@ -225,7 +225,8 @@ def _network(
         for file, content in enterprise.files(profile, folder, secret):
             (folder / file).write_text(content, encoding="ascii")
         if (argv := enterprise.radius_server(profile, folder)) is not None:
-            _bring_loopback_up(hosts["ap"])
+            up = ["ip", "link", "set", "lo", "up"]
+            succeed(hosts["ap"], up, _COMMAND_TIMEOUT_S, "lab linux: configuring ap")
             radius = hosts["ap"].popen(argv)
             stack.callback(_end, radius)
             _wait_for(enterprise.RADIUS_READY, "freeradius", radius)
@@ -260,12 +261,6 @@ def _network(
             "joining_ms": joined_s * 1e3,
             "temporal_keys": {role: key[1] for role, key in keys.items() if key is not None},
         }
-
-
-def _bring_loopback_up(host: NamespaceHost) -> None:
-    done = host.run(["ip", "link", "set", "lo", "up"], _COMMAND_TIMEOUT_S)
-    if done.returncode != 0:
-        raise AirtollError(f"lab linux: configuring {host.name}: {last_words(done.stderr, done.stdout)}")
 
 
 def _end(process: Command) -> None:
@@ -365,10 +360,8 @@ def _pairwise_key(role: str) -> tuple[str, str] | None:
 
 def _greet(host: NamespaceHost, address: str) -> None:
     """Send the first datagrams to the address."""
-    done = host.run([*python_command(_GREET), address], _COMMAND_TIMEOUT_S)
-    if done.returncode != 0:
-        words = last_words(done.stderr, done.stdout)
-        raise AirtollError(f"lab linux: {host.name} cannot reach {address}: {words}")
+    argv = [*python_command(_GREET), address]
+    succeed(host, argv, _COMMAND_TIMEOUT_S, f"lab linux: {host.name} cannot reach {address}")
 
 
 @cache

@@ -3,8 +3,7 @@
 from typing import Final
 
 from airtoll import _rust
-from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words
+from airtoll.labs.base import succeed
 from airtoll.labs.emulated import Emulator
 from airtoll.labs.namespace import NamespaceHost
 
@@ -33,16 +32,13 @@ def lay(access_point: NamespaceHost, server: NamespaceHost, emulator: Emulator) 
     ]
     lines = "\n".join(commands)
     script = f"ip -batch - <<'END'\n{lines}\nEND"
-    _run(access_point, emulator, script)
-    _run(server, emulator, f"ip link set {peer} address {emulator.macs['server']}")
+    _run(access_point, emulator, "sh", "-c", script)
+    _run(server, emulator, "ip", "link", "set", peer, "address", emulator.macs["server"])
     rate = f"limit {wired['queue_limit']} rate {wired['rate_bit_per_s']}bit {_FRAMING_B} delay {wired['delay_us']}us"
     for host, device in ((access_point, _DEVICE), (server, peer)):
-        _run(host, emulator, f"tc qdisc add dev {device} root netem {rate}")
+        _run(host, emulator, "tc", "qdisc", "add", "dev", device, "root", "netem", *rate.split())
     return _BRIDGE
 
 
-def _run(host: NamespaceHost, emulator: Emulator, script: str) -> None:
-    done = host.run(["sh", "-c", script], _TIMEOUT_S)
-    if done.returncode != 0:
-        words = last_words(done.stderr, done.stdout)
-        raise AirtollError(f"lab {emulator.lab}: the wire of {host.name}: {words}")
+def _run(host: NamespaceHost, emulator: Emulator, *argv: str) -> None:
+    succeed(host, argv, _TIMEOUT_S, f"lab {emulator.lab}: the wire of {host.name}")

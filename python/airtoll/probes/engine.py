@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.ciphers.parts import COMMAND
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words
+from airtoll.labs.base import Link, succeed
 from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.window import NS_PER_S
@@ -95,15 +95,13 @@ class Engine:
         suite = link.known.cipher or cell.security
         argv = [*COMMAND, suite, str(frame_payload_b(cell)), str(within_s)]
         try:
-            done = host.run(argv, within_s + process.GRACE_S)
+            output = succeed(host, argv, within_s + process.GRACE_S, f"engine on {host.name}")
         except subprocess.TimeoutExpired:
             raise AirtollError(
                 f"engine on {host.name} did not end within {within_s + process.GRACE_S:.1f} s"
             ) from None
-        if done.returncode != 0:
-            raise AirtollError(f"engine on {host.name}: {last_words(done.stderr, done.stdout)}")
-        times = read(parse(done.stdout))
-        return Measurement(times.samples, {"engine.json": done.stdout}, {**times.facts, "command": argv})
+        times = read(parse(output))
+        return Measurement(times.samples, {"engine.json": output}, {**times.facts, "command": argv})
 
 
 def frame_payload_b(cell: Cell) -> int:

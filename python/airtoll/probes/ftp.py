@@ -33,7 +33,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
-from airtoll.probes.flows import ENDS, Way
+from airtoll.probes.flows import ENDS, Way, zeros_allowed
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
@@ -316,8 +316,7 @@ def faults(
     if covered_s < window.duration_s - 1.5 * INTERVAL_S:
         found.append(f"ftp: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
     silent = sum(octets == 0 for _, _, octets in measured)
-    # At a slow rate, a lost segment delays the segments after it by more than an interval.
-    if 2 * silent > len(measured) and alone:
+    if silent > zeros_allowed("tcp", len(measured)) and alone:
         found.append(f"ftp: nothing arrived in {silent} of {len(measured)} intervals")
     return found
 
