@@ -78,6 +78,15 @@ def test_the_wheel_is_for_every_python_and_contains_all_licence_notices(wheel: P
         assert crate.replace(" v", " ") in notices
 
 
+def test_the_wheel_contains_every_file_of_the_package(wheel: Path) -> None:
+    folder = ROOT / "python"
+    listed = ["git", "ls-files", "airtoll", ":!airtoll/studies"]  # a link to studies/
+    tracked = subprocess.run(listed, cwd=folder, check=True, capture_output=True, text=True).stdout.split()
+    studies = [f"airtoll/studies/{file.name}" for file in (ROOT / "studies").glob("*.toml")]
+    with zipfile.ZipFile(wheel) as content:
+        assert {*tracked, *studies} <= set(content.namelist())
+
+
 def test_the_module_in_the_wheel_is_stripped(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         module = content.extract("airtoll/_rust.abi3.so", tmp_path)
