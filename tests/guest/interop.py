@@ -84,6 +84,7 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             qos=True,
             beacon_interval_tu=100,
             bridge=None,
+            country=hostapd.COUNTRY,
         )
         network = {
             "ssid": hostapd.SSID,

@@ -268,8 +268,10 @@ def test_an_observer_decrypts_the_air_only_with_the_passphrase(tmp_path: Path) -
     assert datagrams("-o", "wlan.enable_decryption:TRUE", "-o", key) > 100
 
 
-def test_the_real_clock_is_refused(tmp_path: Path) -> None:
+def test_the_real_clock_is_refused_without_radios(tmp_path: Path) -> None:
     study = tmp_path / "fast.toml"
     study.write_text(FAST.format(phy="ht", rate="mcs7", bandwidth=20))
     told = airtoll("run", study, "--clock", "real", "--out", tmp_path / "r", status=2)
-    assert told == "airtoll: lab linux requires the virtual clock: --clock virtual\n"
+    assert told == (
+        "airtoll: lab linux requires the virtual clock (--clock virtual) or radios of this machine (--radios)\n"
+    )

@@ -121,6 +121,40 @@ def test_a_beacon_interval_that_hostapd_lacks_is_refused(cell: MakeCell, interva
     assert Linux(LinkSettings(beacon_interval=15)).check(cell()) is None
 
 
+@pytest.mark.parametrize(
+    ("radios", "settings", "levels", "reason"),
+    [
+        ("ab", {}, {}, None),
+        ("a", {}, {}, "radios: the cell requires 2 radios, and the study has 1"),
+        ("ab", {}, {"topology": "through-ap"}, "radios: the cell requires 3 radios, and the study has 2"),
+        ("ab", {}, {"topology": "wired-ap"}, None),
+        (
+            "ab",
+            {"error_model": "yans"},
+            {},
+            "link.error_model: radios of this machine have no setting for it",
+        ),
+        (
+            "ab",
+            {},
+            {"snr": 20.0},
+            "snr '20 dB': the places of the radios determine their SNR; use snr = 'none'",
+        ),
+    ],
+)
+def test_cells_that_radios_of_the_machine_cannot_measure_are_refused(
+    cell: MakeCell, radios: str, settings: dict[str, Any], levels: dict[str, Any], reason: str | None
+) -> None:
+    lab = Linux(LinkSettings(**settings), clock="real", own_radios=radios)
+    assert lab.check(cell(**levels)) == reason
+
+
+def test_radios_of_the_machine_have_no_virtual_clock(cell: MakeCell) -> None:
+    assert Linux(clock="virtual", own_radios="ab").check(cell()) == (
+        "radios of this machine have real time: --clock real"
+    )
+
+
 @pytest.mark.parametrize("method", ["tls", "peap", "ttls"])
 def test_the_files_of_802_1x_are_in_the_package(tmp_path: Path, method: str) -> None:
     profile = SecurityProfile.model_validate({"wpa_key_mgmt": "wpa-eap", "eap": method})
@@ -171,6 +205,24 @@ def test_minstrel_chooses_among_the_rates_up_to_the_cells(
     cell: Callable[..., Cell], levels: dict[str, object], channel_mhz: int, words: str
 ) -> None:
     assert minstrel.up_to(cell(**levels), channel_mhz) == words.split()
+
+
+@pytest.mark.parametrize(
+    ("levels", "channel_mhz", "words"),
+    [
+        ({"phy": "ofdm", "rate": "54 Mbit/s"}, 5180, "legacy-5 24 54"),
+        ({"phy": "ofdm", "rate": "12 Mbit/s"}, 5180, "legacy-5 12"),
+        ({"phy": "dsss", "rate": "11 Mbit/s"}, 2437, "legacy-2.4 2 11"),
+        ({"phy": "erp", "rate": "54 Mbit/s"}, 2437, "legacy-2.4 2 54"),
+        ({"phy": "ht", "rate": "mcs9", "gi": "short"}, 2437, "ht-mcs-2.4 9 sgi-2.4"),
+        ({"phy": "ht", "rate": "mcs7", "streams": 2}, 5180, "ht-mcs-5 15 lgi-5"),
+        ({"phy": "vht", "rate": "mcs9", "bandwidth": 80, "streams": 2}, 5180, "vht-mcs-5 2:9 lgi-5"),
+    ],
+)
+def test_radios_of_the_machine_are_limited_to_the_rate_of_the_cell(
+    cell: Callable[..., Cell], levels: dict[str, object], channel_mhz: int, words: str
+) -> None:
+    assert minstrel.only(cell(**levels), channel_mhz) == words.split()
 
 
 def test_rates_of_minstrel_have_the_speeds_of_the_standard() -> None:

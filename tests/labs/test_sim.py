@@ -200,7 +200,7 @@ def test_profiles_of_a_study_are_compared_by_their_names(tmp_path: Path) -> None
     path.write_text(PROFILES)
     study = load_study(path)
     plan = expand(study)
-    lab = open_lab("sim", plan.link, plan.stacks, plan.clock, plan.profiles)
+    lab = open_lab("sim", plan)
     with Result.create(tmp_path / "r", study.text, plan, "sim", quick=False) as result:
         record(result, lab, probes_of(lab="sim"), lambda _event: None)
     result = Result.open(tmp_path / "r")
@@ -224,10 +224,10 @@ def test_profiles_of_a_study_are_compared_by_their_names(tmp_path: Path) -> None
 
 
 def test_lab_sim_opens_by_name_and_has_no_requirements(cell: Callable[..., Cell]) -> None:
-    lab = open_lab("sim")
+    plan = quick_plan()
+    lab = open_lab("sim", plan)
     assert lab.virtual
     assert lab.missing() is None
-    plan = quick_plan()
     check_ready(plan.runs, lab, probes_of(lab="sim"))
     with lab.open(cell(lab="sim"), seed=5) as link:
         a, b = (probes_of(lab="sim")[0].measure(link, cell(lab="sim"), METHOD) for _ in range(2))

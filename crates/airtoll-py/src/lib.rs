@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use wlan_emulator::emulator::Emulator;
 use wlan_emulator::running::Running;
-use wlan_emulator::{hwsim, process};
+use wlan_emulator::{hosts, hwsim, process};
 
 /// Serves one emulated link on standard input and output until the input ends. Returns the exit status.
 #[pyfunction]
@@ -26,6 +26,12 @@ fn emulate(py: Python<'_>) -> i32 {
 #[pyfunction]
 fn emulate_radios(py: Python<'_>) -> i32 {
     serve::<hwsim::link::Link>(py)
+}
+
+/// Holds hosts without a medium until standard input ends. Returns the exit status.
+#[pyfunction]
+fn hold_hosts(py: Python<'_>) -> i32 {
+    serve::<hosts::Hosts>(py)
 }
 
 fn serve<L: Running>(py: Python<'_>) -> i32 {
@@ -71,7 +77,7 @@ mod _rust {
     #[pymodule_export]
     use super::scenario::{Phy, check_scenario, model, phys, simulate};
     #[pymodule_export]
-    use super::{emulate, emulate_radios, pingpong, video};
+    use super::{emulate, emulate_radios, hold_hosts, pingpong, video};
     #[pymodule_export]
     const VIDEO_DEADLINE_NS: u64 = wlan_air::traffic::PLAYOUT_DEADLINE.0;
     #[pymodule_export]

@@ -4,6 +4,7 @@
 //! - [`process`]: the emulator as a process with an interface in lines of JSON
 //! - [`emulator`]: creates the hosts and starts the MAC thread
 //! - [`hwsim`]: the medium beneath the radios of mac80211_hwsim
+//! - [`hosts`]: hosts without a medium
 //! - [`config`]: the configuration of an emulated link
 //! - [`running`]: a link that runs: hosts, thread, errors
 //! - `mac`: the MAC thread and its hot path, step by step
@@ -21,6 +22,7 @@ mod capture;
 pub mod config;
 pub mod emulator;
 mod frames;
+pub mod hosts;
 pub mod hwsim;
 mod mac;
 pub mod process;

@@ -164,6 +164,12 @@ def plan(study: str, lab: str | None, clock: Clock | None, quick: bool, as_json:
 )
 @lab_option
 @clock_option
+@click.option(
+    "--radios",
+    metavar="PHY,PHY...",
+    callback=lambda _context, _option, text: None if text is None else tuple(text.split(",")),
+    help="With lab linux: radios of this machine (iw phy) instead of emulated air, the access point's first.",
+)
 @quick_option
 @click.option(
     "--workers",
@@ -188,6 +194,7 @@ def run(
     study: str,
     lab: str | None,
     clock: Clock | None,
+    radios: tuple[str, ...] | None,
     quick: bool,
     workers: int | None,
     scheduler: str | None,
@@ -209,6 +216,7 @@ def run(
         study,
         lab,
         clock,
+        radios,
         quick=quick,
         workers=workers,
         scheduler=scheduler,

@@ -13,7 +13,7 @@ from rich.text import Text
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.guest import build, recipe
-from airtoll.labs import air, hostapd
+from airtoll.labs import air, hostapd, radios
 from airtoll.labs.linux import Linux
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
@@ -96,10 +96,15 @@ def _guest() -> _Finding:
 
 def _linux(guest: _Finding) -> _Finding:
     reason = Linux().missing()
-    if reason is None and not guest.works:
-        reason = "requires the virtual clock"
-    versions = ", ".join(f"{program} {version or '?'}" for program, version in hostapd.versions().items())
-    return _Finding("lab linux", works=reason is None, needed=False, words=reason or f"ready: {versions}")
+    own = radios.names()
+    if reason is None and not guest.works and not own:
+        reason = "requires the virtual clock, or radios of this machine"
+    ready = [f"{program} {version or '?'}" for program, version in hostapd.versions().items()]
+    if own:
+        ready.append(f"radios {' '.join(own)}")
+    return _Finding(
+        "lab linux", works=reason is None, needed=False, words=reason or f"ready: {', '.join(ready)}"
+    )
 
 
 def _air_words() -> str:

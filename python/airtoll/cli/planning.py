@@ -35,7 +35,7 @@ def list_studies(*, as_json: bool) -> None:
 def print_plan(study_name: str, lab: str | None, clock: Clock | None, *, quick: bool, as_json: bool) -> None:
     """Print all runs in order, and their estimated total duration."""
     plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick, clock=clock)
-    where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock, plan.profiles)
+    where = open_lab(plan.runs[0].cell.lab, plan)
     virtual = where.virtual or plan.clock == "virtual"
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)

@@ -40,6 +40,7 @@ def perform(
     study_name: str,
     lab_name: str | None,
     clock: Clock | None,
+    radios: tuple[str, ...] | None,
     *,
     quick: bool,
     workers: int | None,
@@ -55,13 +56,17 @@ def perform(
         raise UsageError(f"{ALLOW_MIXED} requires --resume")
     if resume and out is None:
         out = Path(study_name)
-        study_text, plan = _stored(out, lab_name, clock, quick=quick)
+        study_text, plan = _stored(out, lab_name, clock, radios, quick=quick)
     else:
         study = load_study(find_study(study_name))
-        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock)
-    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock, plan.profiles)
+        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios)
+    lab = open_lab(plan.runs[0].cell.lab, plan)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
+    if pcap and plan.radios:
+        raise UsageError(
+            "--pcap: airtoll captures emulated air only; capture radios with another radio (iw, tshark)"
+        )
     console = plain_console(stderr=as_json)
     probes = probes_of(plan.method.probes, lab.name, plan.clock)
     check_ready(plan.runs, lab, probes)
@@ -99,11 +104,23 @@ def _performer(plan: Plan, workers: int | None, scheduler: str | None, *, pcap: 
     return InGuests(pcap=pcap, workers=workers or len(os.sched_getaffinity(0)), scheduler=scheduler)
 
 
-def _stored(directory: Path, lab_name: str | None, clock: Clock | None, *, quick: bool) -> tuple[str, Plan]:
+def _stored(
+    directory: Path,
+    lab_name: str | None,
+    clock: Clock | None,
+    radios: tuple[str, ...] | None,
+    *,
+    quick: bool,
+) -> tuple[str, Plan]:
     """The study and the plan of the result to complete."""
     if not directory.is_dir():
         raise UsageError(f"--resume: {directory} is not a result directory; usage: airtoll run --resume DIR")
-    given = {"--lab": lab_name is not None, "--clock": clock is not None, "--quick": quick}
+    given = {
+        "--lab": lab_name is not None,
+        "--clock": clock is not None,
+        "--radios": radios is not None,
+        "--quick": quick,
+    }
     if any(given.values()):
         option = next(option for option, is_given in given.items() if is_given)
         raise UsageError(f"{option}: the plan in {directory} cannot change")

@@ -84,8 +84,8 @@ def environment() -> dict[str, str]:
     }
 
 
-def command(kernel: Path, clock: Clock, core: int | None) -> list[str]:
-    """The command that boots a guest whose job is in the working directory."""
+def command(kernel: Path, clock: Clock, core: int | None, radios: int = 0) -> list[str]:
+    """The command that boots a guest whose job is in the working directory. `radios` is as in `perform`."""
     virtual = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S * 10**9}"] if clock == "virtual" else []
     return [
         *("setpriv", "--pdeathsig", "KILL", "--"),
@@ -94,7 +94,7 @@ def command(kernel: Path, clock: Clock, core: int | None) -> list[str]:
         *("rootfstype=hostfs", "rootflags=/", "ro", f"mem={MEMORY_MIB}M", "uml_dir=/proc/self/cwd/"),
         *("con=null", "con0=fd:0,fd:1", "quiet", "loglevel=3", "seccomp=on", "norandmaps", "panic=-1"),
         *virtual,
-        *("mac80211_hwsim.radios=0", f"mac80211_hwsim.max_queue={_MAX_QUEUE}"),
+        *(f"mac80211_hwsim.radios={radios}", f"mac80211_hwsim.max_queue={_MAX_QUEUE}"),
         *(
             f"mac80211_hwsim.stop_queue={_STOP_QUEUE}",
             f"init={sys.executable}",
@@ -112,6 +112,7 @@ def perform(
     directory: Path,
     *,
     clock: Clock = "virtual",
+    radios: int = 0,
     on_event: Callable[[Mapping[str, Any]], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Ended:
@@ -119,6 +120,8 @@ def perform(
 
     Raises GuestError with the guest's last words if it panics or hangs, UsageError or AirtollError with the job's own
     message if the job fails. Ends the guest with a GuestError once `stop` returns true.
+
+    The guest has `radios` radios of mac80211_hwsim as a machine has cards: they hear each other without a medium.
     """
     compile_modules()
     written = {**job, "environment": environment() | job.get("environment", {})}
@@ -127,7 +130,7 @@ def perform(
     console = _Console(on_event)
     with _own_core() as core:
         process = subprocess.Popen(
-            command(kernel.file, clock, core),
+            command(kernel.file, clock, core, radios),
             cwd=directory,
             env=memory_environment(),
             stdin=subprocess.DEVNULL,

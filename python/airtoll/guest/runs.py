@@ -66,7 +66,7 @@ def perform_inside(job: Mapping[str, Any], report: Callable[[Mapping[str, Any]],
     """Perform the run of a job in this guest and leave its record, samples and raw files in the job's directory."""
     task = Task.of_job(job)
     plan = task.plan
-    lab = open_lab(task.run.cell.lab, plan.link, plan.stacks, "virtual", plan.profiles)
+    lab = open_lab(task.run.cell.lab, plan)
     probes = probes_of(task.method.probes, lab.name, "virtual")
 
     def on_event(event: Event) -> None:

@@ -1,51 +1,46 @@
 """Labs, in which a cell is measured. A lab brings a link up, describes it, and takes it down again.
 
-`open_lab(name)` returns a lab. Every lab implements the protocols of `labs.base`:
+`open_lab` returns a lab. Every lab implements the protocols of `labs.base`:
 
 - `air` (`labs.air`): an access point, stations and a server in network namespaces of this machine, joined by the
   emulator process, which builds, seals, queues, opens and delivers real MPDUs, in real time or in a guest's virtual
   time;
+- `linux` (`labs.linux`): the same hosts with hostapd, wpa_supplicant and mac80211, above the same medium in a guest, or
+  above radios of this machine;
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts or programs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
-from airtoll.study.cell import Cell
-from airtoll.study.factors import StackName, level_text
-from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.cell import Cell, Plan
+from airtoll.study.factors import level_text
 from airtoll.study.plan import varying_factors
-from airtoll.study.security import SecurityProfile
 
 LABS = ("air", "linux", "sim")
 
 
-def open_lab(
-    name: str,
-    link: LinkSettings | None = None,
-    stacks: Mapping[StackName, Stack] | None = None,
-    clock: Clock = "real",
-    profiles: Mapping[str, SecurityProfile] | None = None,
-) -> Lab:
-    """Return the lab of that name with the study's settings: its tables [link], [stack.NAME] and [security.NAME].
+def open_lab(name: str, plan: Plan) -> Lab:
+    """Return the lab of that name with the settings of the plan: link, stacks, clock, security profiles and radios.
 
     With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an unknown name.
     """
+    if plan.radios and name != "linux":
+        raise UsageError(f"radios: lab {name} has no radios; lab linux has")
     # Imported here because reading results requires neither the emulator nor the simulator.
     if name == "air":
         from airtoll.labs.air import Air
 
-        return Air(link, stacks, clock, profiles)
+        return Air(plan.link, plan.stacks, plan.clock, plan.profiles)
     if name == "linux":
         from airtoll.labs.linux import Linux
 
-        return Linux(link, stacks, clock, profiles)
+        return Linux(plan.link, plan.stacks, plan.clock, plan.profiles, plan.radios)
     if name == "sim":
         from airtoll.labs.sim import Sim
 
-        return Sim(link, stacks, profiles)
+        return Sim(plan.link, plan.stacks, plan.profiles)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

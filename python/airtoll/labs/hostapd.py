@@ -87,6 +87,7 @@ class Bss:
     qos: bool  # whether the stations send QoS Data frames
     beacon_interval_tu: int
     bridge: str | None  # device of the access point that joins the radio to a wire
+    country: str | None  # of the regulatory domain; None is the machine's own
 
 
 def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]:
@@ -130,7 +131,7 @@ def access_point(
         "driver": "nl80211",
         "ctrl_interface": control,
         "ssid": SSID,
-        "country_code": COUNTRY,
+        **({} if bss.country is None else {"country_code": bss.country}),
         "hw_mode": "a" if in_5_ghz else "b" if cell.phy == "dsss" else "g",
         "channel": bss.channel,
         "beacon_int": bss.beacon_interval_tu,
@@ -190,7 +191,8 @@ def _of_access_point(profile: SecurityProfile, folder: Path, secret: str) -> dic
 
 def station(profile: SecurityProfile, bss: Bss, *, folder: Path, control: Path, secret: str) -> str:
     """The text of wpa_supplicant.conf. The arguments are those of `access_point`."""
-    common = {"ctrl_interface": control, "country": COUNTRY, **_of_sae(profile)}
+    country = {} if bss.country is None else {"country": bss.country}
+    common = {"ctrl_interface": control, **country, **_of_sae(profile)}
     network = {"ssid": f'"{SSID}"', "scan_freq": bss.channel_mhz, **_of_station(profile, folder, secret)}
     return f"{_text(common)}network={{\n{_text(network)}}}\n"
 
@@ -228,6 +230,12 @@ def _of_station(profile: SecurityProfile, folder: Path, secret: str) -> dict[str
 
 def _spelled(words: tuple[str, ...], spelling: Mapping[str, str]) -> str:
     return " ".join(spelling[word] for word in words)
+
+
+def cipher(name: str) -> str:
+    """The cipher in the words of studies, from the status of wpa_supplicant."""
+    spelled = {**_CIPHERS, "open": "NONE", "wep40": "WEP-40", "wep104": "WEP-104"}
+    return next((word for word, own in spelled.items() if own == name), name)
 
 
 def key_management(name: str) -> str | None:

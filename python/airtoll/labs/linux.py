@@ -1,15 +1,15 @@
-"""Lab `linux`: the Wi-Fi stack of Linux without radios. hostapd, wpa_supplicant and mac80211 as shipped, above the
-medium of lab `air`.
+"""Lab `linux`: the Wi-Fi stack of Linux. hostapd, wpa_supplicant and mac80211 as shipped, above the medium of lab
+`air` or above radios of this machine.
 
-Each host has a radio of mac80211_hwsim in a network namespace of its own. mac80211 builds, protects and acknowledges
-the frames and chooses their rates; a process (Rust, `wlan_emulator::hwsim`) moves them between the radios in the time
-that the medium gives them. The lab runs in a guest, whose kernel has mac80211_hwsim with the changes that a medium
-requires (`airtoll.guest`).
+Each host has a radio in a network namespace of its own. mac80211 builds, protects and acknowledges the frames and
+chooses their rates. Without radios of the machine, the radios are those of mac80211_hwsim, and a process (Rust,
+`wlan_emulator::hwsim`) moves the frames between them in the time that the medium gives them. The lab then runs in a
+guest, whose kernel has mac80211_hwsim with the changes that a medium requires (`airtoll.guest`).
 """
 
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -21,7 +21,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, minstrel, wire
+from airtoll.labs import enterprise, hostapd, iw, minstrel, radios, wire
 from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words, succeed
 from airtoll.labs.emulated import (
     IPS,
@@ -54,6 +54,8 @@ CAN_SET: Final = (
 RADIOS: Final = python_command(
     "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
 )
+_HOSTS: Final = python_command("import sys; from airtoll._rust import hold_hosts; sys.exit(hold_hosts())")
+_OF_MEDIUM: Final = ("error_model",)  # settings that radios of the machine do not have
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
@@ -77,7 +79,7 @@ with socket.socket(family, socket.SOCK_DGRAM) as greeter:
 
 
 class Linux:
-    """An access point and stations with radios of mac80211_hwsim, and the medium beneath them."""
+    """An access point and stations with radios of mac80211_hwsim and the medium beneath them, or of this machine."""
 
     name = "linux"
     virtual = False
@@ -88,8 +90,10 @@ class Linux:
         stacks: Mapping[StackName, Stack] | None = None,
         clock: Clock = "virtual",
         profiles: Mapping[str, SecurityProfile] | None = None,
+        own_radios: Sequence[str] = (),
     ) -> None:
-        """The arguments are those of `Air`."""
+        """`own_radios` are radios of this machine: the access point's, then the stations'. The rest is as in `Air`."""
+        self._radios = own_radios
         self._clock = clock
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
@@ -112,8 +116,10 @@ class Linux:
         )
 
     def _obstacles(self, cell: Cell, settings: LinkSettings) -> Iterator[str]:
-        if self._clock == "real":
-            yield "lab linux requires the virtual clock: --clock virtual"
+        if self._radios:
+            yield from self._obstacles_of_radios(cell, settings)
+        elif self._clock == "real":
+            yield "lab linux requires the virtual clock (--clock virtual) or radios of this machine (--radios)"
         for setting in settings.given():
             if setting not in CAN_SET:
                 yield f"link.{setting}: lab linux cannot set it"
@@ -125,9 +131,21 @@ class Linux:
         if cell.crypto_at == "card" and cell.security != "open":
             yield "crypto_at 'card': lab linux seals frames on the host; labs air and sim have cards"
 
+    def _obstacles_of_radios(self, cell: Cell, settings: LinkSettings) -> Iterator[str]:
+        if self._clock == "virtual":
+            yield "radios of this machine have real time: --clock real"
+        on_air = 1 + len({role for pair in pairs(cell) for role in pair} - {"ap", "server"})
+        if len(self._radios) < on_air:
+            yield f"radios: the cell requires {on_air} radios, and the study has {len(self._radios)}"
+        for setting in settings.given():
+            if setting in _OF_MEDIUM:
+                yield f"link.{setting}: radios of this machine have no setting for it"
+        if cell.snr != "none":
+            yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
+
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
-        return _missing_command()
+        return _missing_command() or (radios.missing(self._radios) if self._radios else None)
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
@@ -140,9 +158,12 @@ class Linux:
         }
         secret = wep_key(of_cipher, seed) or WPA_PASSPHRASE
         with ExitStack() as stack:
-            emulator = stack.enter_context(Emulator(config, self.name, RADIOS))
+            emulator = stack.enter_context(Emulator(config, self.name, _HOSTS if self._radios else RADIOS))
             hosts = {role: emulator.host(role) for role in emulator.roles}
             on_air = {role: host for role, host in hosts.items() if role != "server"}
+            own = dict(zip(on_air, self._radios, strict=False))
+            for role, radio in own.items():
+                emulator.macs[role] = stack.enter_context(radios.lent(radio, hosts[role])).mac
             bridge = wire.lay(hosts["ap"], hosts["server"], emulator) if "server" in hosts else None
             bss = hostapd.Bss(
                 channel=emulator.facts["channel"],
@@ -150,6 +171,7 @@ class Linux:
                 qos=emulator.facts["edca"],
                 beacon_interval_tu=settings.beacon_interval or _BEACON_INTERVAL_TU,
                 bridge=bridge,
+                country=None if own else hostapd.COUNTRY,
             )
             network = stack.enter_context(_network(on_air, profile, of_cipher, bss, secret))
             for role, host in hosts.items():
@@ -158,6 +180,8 @@ class Linux:
             for role, host in on_air.items():
                 if settings.rate_control == "minstrel":
                     iw.allow_rates(host, _INTERFACE, minstrel.up_to(of_cipher, bss.channel_mhz))
+                elif own:
+                    iw.allow_rates(host, _INTERFACE, minstrel.only(of_cipher, bss.channel_mhz))
                 else:
                     minstrel.fix(role, of_cipher)
             for station, server in pairs(cell):
@@ -167,6 +191,10 @@ class Linux:
             known = replace(known_of(of_cipher, settings, emulator, seed, self._clock), blocks_senders=True)
             if settings.rate_control == "minstrel":
                 known = replace(known, rate_kbit_per_s=None)
+            if not own:
+                network["temporal_keys"] = {
+                    role: key for role in on_air if role != "ap" and (key := _pairwise_key(role)) is not None
+                }
             facts = {
                 **emulator.facts,
                 **network,
@@ -174,6 +202,8 @@ class Linux:
                 "ssid": hostapd.SSID,
                 "programs": hostapd.versions(),
                 **facts_of(of_cipher, settings, known, self._clock, self._stacks.get(cell.stack)),
+                "emulated": not own,
+                "radios": own or None,
                 "wpa_passphrase": passphrase_of(network["wpa_key_mgmt"]),
             }
             roles = {mac: role for role, mac in emulator.macs.items()}
@@ -181,7 +211,7 @@ class Linux:
             def peers() -> dict[tuple[str, str], PeerStatistics]:
                 found = {}
                 for role, host in on_air.items():
-                    attempts = minstrel.attempts(role)
+                    attempts = minstrel.attempts(own.get(role, role))
                     for mac, statistics in iw.peers(host, _INTERFACE).items():
                         found[role, roles[mac]] = replace(statistics, attempts=attempts.get(mac, {}))
                 return found
@@ -245,22 +275,14 @@ def _network(
         for role, process in zip(stations, supplicants, strict=True):
             _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", process)
         joined_s = time.monotonic() - began_s
-        keys = {role: _pairwise_key(role) for role in stations}
-        facts, *others = [
-            {"cipher": key[0] if (key := keys[role]) else "open", **_joined(role, control / role)}
-            for role in stations
-        ]
+        facts, *others = [_joined(control / role) for role in stations]
         for other in others:
             for fact, value in facts.items():
                 if other[fact] != value:
                     raise AirtollError(
                         f"lab linux: the stations joined with different {fact}: {value} and {other[fact]}"
                     )
-        yield {
-            **facts,
-            "joining_ms": joined_s * 1e3,
-            "temporal_keys": {role: key[1] for role, key in keys.items() if key is not None},
-        }
+        yield {**facts, "joining_ms": joined_s * 1e3}
 
 
 def _end(process: Command) -> None:
@@ -296,13 +318,13 @@ def _wait_for(event: str, program: str, process: subprocess.Popen[bytes]) -> Non
     raise AirtollError(f"lab linux: {program}: {words}")
 
 
-def _joined(role: str, control: Path) -> dict[str, Any]:
-    """Facts of a station's link, as wpa_supplicant and the kernel report them."""
+def _joined(control: Path) -> dict[str, Any]:
+    """Facts of a station's link, as wpa_supplicant reports them."""
     status = _ask(control, "STATUS", "SIGNAL_POLL")
-    (peer,) = (minstrel.DEBUG / role / f"netdev:{_INTERFACE}" / "stations").iterdir()
     return {
+        "cipher": hostapd.cipher(status["pairwise_cipher"]),
         "wpa_key_mgmt": hostapd.key_management(status["key_mgmt"]),
-        "ieee80211w": "MFP" in (peer / "flags").read_text(encoding="ascii").split(),
+        "ieee80211w": "pmf" in status,
         "group_cipher": status.get("group_cipher"),
         "frequency_mhz": int(status["FREQUENCY"]),
         "bandwidth_mhz": int(status["WIDTH"].split()[0]),  # "80 MHz", "20 MHz (no HT)"
@@ -335,26 +357,12 @@ def _ask(control: Path, *requests: str) -> dict[str, str]:
     return answers
 
 
-_SUITES: Final[Mapping[str, str]] = {
-    "00-0f-ac:1": "wep40",
-    "00-0f-ac:2": "tkip",
-    "00-0f-ac:4": "ccmp",
-    "00-0f-ac:5": "wep104",
-    "00-0f-ac:8": "gcmp",
-    "00-0f-ac:9": "gcmp256",
-    "00-0f-ac:10": "ccmp256",
-}
-"""Cipher suites by selector (IEEE Std 802.11-2020, Table 9-149)."""
-
-
-def _pairwise_key(role: str) -> tuple[str, str] | None:
-    """Cipher and key, in hexadecimal digits, that mac80211 of a station uses with the access point; None if open."""
+def _pairwise_key(role: str) -> str | None:
+    """The key, in hexadecimal digits, that mac80211 of a station uses with the access point; None if open."""
     keys = sorted((minstrel.DEBUG / role / "keys").iterdir())
     # A WEP key belongs to no station.
     for key in [*(key for key in keys if (key / "station").exists()), *keys]:
-        selector = (key / "algorithm").read_text(encoding="ascii").strip()
-        digits = (key / "key").read_text(encoding="ascii").strip()
-        return _SUITES.get(selector, selector), digits
+        return (key / "key").read_text(encoding="ascii").strip()
     return None
 
 

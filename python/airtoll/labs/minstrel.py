@@ -5,7 +5,7 @@ columns are (net/mac80211/rc80211_minstrel_ht_debugfs.c): mode, guard interval, 
 index, airtime, and others. The fourth from the end is the total of attempts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,8 @@ DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 
 _DSSS_MBPS: Final = (1, 2, 5.5, 11)
 _OFDM_MBPS: Final = (6, 9, 12, 18, 24, 36, 48, 54)
+_BASIC_MBPS: Final[Mapping[str, Sequence[float]]] = {"2.4": (1, 2), "5": (6, 12, 24)}
+"""The basic rates of hostapd by band. With OFDM in the 2.4 GHz band, 5.5 and 11 Mbit/s are basic rates too."""
 
 _DATA_SUBCARRIERS: Final = {20: 52, 40: 108, 80: 234, 160: 468}
 """Data subcarriers by width in MHz (IEEE Std 802.11-2020, Tables 19-6 and 21-5)."""
@@ -94,9 +96,25 @@ def fix(role: str, cell: Cell) -> None:
         (DEBUG / role / "rc" / "fixed_rate_idx").write_text(index, encoding="ascii")
 
 
+def only(cell: Cell, channel_mhz: int) -> list[str]:
+    """The cell's rate, as arguments of `iw dev INTERFACE set bitrates`.
+
+    The kernel refuses rates without a basic rate. A legacy rate that is not basic comes with the highest basic rate
+    below it, which minstrel then uses only if the cell's rate fails.
+    """
+    rate, band = rate_of(cell), _band(channel_mhz)
+    if cell.phy not in ("ht", "vht"):
+        mbps = rate.phy_rate.bit_per_s / 1e6
+        basic = max(each for each in _BASIC_MBPS[band] if each <= mbps)
+        return [f"legacy-{band}", *(f"{each:g}" for each in sorted({basic, mbps}))]
+    guard = f"{rate.guard.lower()}-{band}"
+    mcs = str(rate.phy_rate.mcs)
+    return [f"{cell.phy}-mcs-{band}", f"{rate.streams}:{mcs}" if cell.phy == "vht" else mcs, guard]
+
+
 def up_to(cell: Cell, channel_mhz: int) -> list[str]:
     """The rates that do not exceed the cell's rate and streams, as arguments of `iw dev INTERFACE set bitrates`."""
-    band = "5" if channel_mhz > 5000 else "2.4"
+    band = _band(channel_mhz)
     highest = rate_of(cell)
     if cell.phy not in ("ht", "vht"):
         mbps = highest.phy_rate.bit_per_s / 1e6
@@ -120,6 +138,11 @@ def up_to(cell: Cell, channel_mhz: int) -> list[str]:
         *(str(8 * (s - 1) + index) for s, of_s in allowed.items() for index in of_s),
         guard,
     ]
+
+
+def _band(channel_mhz: int) -> str:
+    """The band of the channel, as iw spells it."""
+    return "5" if channel_mhz > 5000 else "2.4"
 
 
 def rate_of(cell: Cell) -> MinstrelRate:

@@ -139,6 +139,7 @@ class Plan(BaseModel):
     stacks: dict[StackName, Stack] = {}
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
+    radios: tuple[str, ...] = ()  # of this machine, for lab linux
     runs: tuple[Run, ...]
 
     @model_validator(mode="after")

@@ -34,11 +34,17 @@ CPU_PROBE_S = 1.0
 """Seconds that a probe of the CPU takes, including its process. It has no window."""
 
 
-def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clock | None = None) -> Plan:
+def expand(
+    study: Study,
+    lab: str | None = None,
+    quick: bool = False,
+    clock: Clock | None = None,
+    radios: tuple[str, ...] | None = None,
+) -> Plan:
     """Every run of the study, in execution order.
 
-    `lab` and `clock` replace the study's own without changing order or seeds. `quick` applies the file's [quick]
-    table. Raises UsageError if the file has none. The same arguments always give the same plan.
+    `lab`, `clock` and `radios` replace the study's own without changing order or seeds. `quick` applies the file's
+    [quick] table. Raises UsageError if the file has none. The same arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -51,6 +57,8 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
     method = Method(**settings)
 
     name = study.lab.name if lab is None else lab
+    if radios is None:
+        radios = study.lab.radios if name == study.lab.name else ()
     pairs = [
         _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
         for levels in product(*(factors[name] for name in _PAIRED))
@@ -83,7 +91,8 @@ def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clo
         link=study.link,
         stacks=study.stack,
         profiles=study.security,
-        clock=clock or study.lab.clock or ("virtual" if name == "linux" else "real"),
+        clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
+        radios=radios,
         runs=tuple(runs),
     )
 

@@ -38,6 +38,7 @@ from airtoll.study.values import (
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 
+Radios = Annotated[tuple[Text, ...], *LEVELS]
 Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
 
@@ -86,7 +87,13 @@ class LabTable(_Table):
     clock: Annotated[Clock, *name_of(Clock)] | None = Field(
         default=None,
         description="The clock of the lab's hosts: real, or virtual, which no other work on the machine disturbs "
-        "(`airtoll lab build`); default: virtual for lab linux, otherwise real. Lab sim always has virtual time.",
+        "(`airtoll lab build`); default: virtual for lab linux without radios, otherwise real. Lab sim always has "
+        "virtual time.",
+    )
+    radios: Radios = Field(
+        default=(),
+        description="For lab linux: radios of this machine (iw phy) instead of emulated air. The first is the access "
+        "point's, the others are the stations'.",
     )
 
 

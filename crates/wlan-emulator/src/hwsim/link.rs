@@ -14,9 +14,9 @@ pub use super::air::Report;
 use super::air::{Air, Contenders};
 use super::frame::Frame;
 use super::radio::Radio;
-use crate::bss::beacon;
 use crate::capture::{Capture, Names};
 use crate::config::ConfigError;
+use crate::hosts;
 use crate::mac::counters::Counters;
 use crate::mac::report::WiredFacts;
 use crate::roster::{self, Roster};
@@ -42,21 +42,14 @@ pub struct Config {
     pub monitors: Vec<usize>,
 }
 
-/// The properties of the link that the medium determines.
+/// The properties of the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
-    /// Number of stations, without the access point.
-    pub stations: usize,
+    /// Those of a link without a medium.
+    #[serde(flatten)]
+    pub hosts: hosts::Facts,
     /// PHY rate of the scenario in kbit/s.
     pub rate_kbit_per_s: u64,
-    /// The channel of the BSS.
-    pub channel: u8,
-    /// Its centre frequency in MHz.
-    pub channel_mhz: u16,
-    /// Whether the stations have access categories.
-    pub edca: bool,
-    /// The wire to the server behind the access point, which the caller builds; null without a server.
-    pub wired: Option<WiredFacts>,
     /// Scheduling of the medium's thread.
     pub scheduling: Scheduling,
 }
@@ -117,18 +110,12 @@ impl Running for Link {
             capture,
             orders,
         })?;
-        let mode = config.scenario.mode();
-        let (channel, channel_mhz) = beacon::channel(mode.band());
         Ok(Self {
             roster,
             namespaces,
             facts: Facts {
-                stations,
-                rate_kbit_per_s: mode.rate_kbps(),
-                channel,
-                channel_mhz,
-                edca: contenders == Contenders::Edca,
-                wired: wired.map(WiredFacts::from),
+                hosts: hosts::Facts::of(&config.scenario, stations, wired.map(WiredFacts::from)),
+                rate_kbit_per_s: config.scenario.mode().rate_kbps(),
                 scheduling,
             },
             air,
