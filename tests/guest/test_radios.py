@@ -1,4 +1,4 @@
-"""Lab linux above radios of the machine: in a guest, where radios of mac80211_hwsim stand for cards."""
+"""Lab linux above radios of the machine: in a guest, whose radios are those of mac80211_hwsim."""
 
 import re
 from pathlib import Path
@@ -46,7 +46,7 @@ airtoll doctor > doctor 2>&1
 
 @pytest.fixture(scope="module")
 def job(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the script left: a study that was killed during its second run and completed, and other output."""
+    """The files of the script: a study that was killed during its second run and completed, and other output."""
     if (reason := Linux().missing()) is not None:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("radios")
