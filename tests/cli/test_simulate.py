@@ -74,6 +74,10 @@ def test_models_stand_beside_each_other(airtoll: Airtoll) -> None:
         (["--phy", "he"], "--phy: 'he' is not allowed; use dsss, ofdm, erp, ht or vht"),
         (["--rate", "55"], "--rate: 55 is not a valid rate"),
         (["--rate", "54", "--mcs", "7"], "--mcs and --rate are mutually exclusive"),
+        (
+            ["--security", "sae", "--wpa-key-mgmt", "wpa-psk"],
+            "--wpa-key-mgmt: security 'sae' has wpa_key_mgmt sae, pairwise ccmp",
+        ),
         (["--stations", "0"], "--stations: 0 is not allowed; give a whole number from 1 to 2007"),
         (["--packet-size", "1472 kB"], "--packet-size: '1472 kB' has the wrong unit"),
         (["--snr", "[[0, 1], [2]]"], "--snr: "),

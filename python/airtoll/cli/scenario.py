@@ -15,6 +15,7 @@ from airtoll.study.factors import FACTORS
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import plain_number, show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
+from airtoll.study.security import READY_MADE
 from airtoll.study.values import Option
 
 _PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")
@@ -80,10 +81,16 @@ def scenario_from(options: Mapping[str, Any]) -> Scenario:
             raise UsageError("--mcs and --rate are mutually exclusive")
         words["rate"] = f"mcs{mcs}"
     try:
-        return read_scenario({word: _value(word, value) for word, value in words.items()})
+        scenario = read_scenario({word: _value(word, value) for word, value in words.items()})
     except WordError as error:
         option = "mcs" if error.word == "rate" and mcs is not None else error.word.replace("_", "-")
         raise UsageError(f"--{option}: {error.text}") from None
+    profile = READY_MADE[scenario.security]
+    for word, value in profile.of_link().items():
+        if word in words and getattr(scenario, word) != value:
+            option = word.replace("_", "-")
+            raise UsageError(f"--{option}: security '{scenario.security}' has {profile.words()}")
+    return scenario
 
 
 def _value(word: str, text: str | bool) -> Any:
