@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from socket import AF_UNIX, SOCK_DGRAM, socket
 from tempfile import TemporaryDirectory
@@ -63,18 +64,18 @@ _LOG: Final = ("-f", "/dev/stdout")  # without it, the programs buffer their out
 _BEACON_INTERVAL_TU: Final = 100  # hostapd's default
 _BEACON_INTERVALS_TU: Final = range(15, 10_001)  # from the minimum of hostapd to the maximum of cfg80211
 
-# Sends ten datagrams to the discard port of the address: minstrel applies a fixed rate only after it has reported
+# Sends ten datagrams to the discard port of each address: minstrel applies a fixed rate only after it has reported
 # frames for 50 ms, and ARP and neighbour discovery are over.
 _GREET: Final = """
 import socket, sys, time
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-with socket.socket(family, socket.SOCK_DGRAM) as greeter:
-    for _ in range(10):
-        try:
-            greeter.sendto(b"greeting", (sys.argv[1], 9))
-        except ConnectionRefusedError:
-            pass
-        time.sleep(0.02)
+for address in sys.argv[1:]:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as greeter:
+        for _ in range(10):
+            try:
+                greeter.sendto(b"greeting", (address, 9))
+            except ConnectionRefusedError:
+                pass
+            time.sleep(0.02)
 """
 
 
@@ -184,10 +185,9 @@ class Linux:
                     iw.allow_rates(host, _INTERFACE, minstrel.only(of_cipher, bss.channel_mhz))
                 else:
                     minstrel.fix(role, of_cipher)
-            for station, server in pairs(cell):
-                for ip in IPS:
-                    _greet(hosts[station], emulator.addresses[server, ip])
-                    _greet(hosts[server], emulator.addresses[station, ip])
+            for pair in pairs(cell):
+                for role, peer in permutations(pair):
+                    _greet(hosts[role], [emulator.addresses[peer, ip] for ip in IPS])
             known = replace(known_of(of_cipher, settings, emulator, seed, self._clock), blocks_senders=True)
             if settings.rate_control == "minstrel":
                 known = replace(known, rate_kbit_per_s=None)
@@ -366,10 +366,10 @@ def _pairwise_key(role: str) -> str | None:
     return None
 
 
-def _greet(host: NamespaceHost, address: str) -> None:
-    """Send the first datagrams to the address."""
-    argv = [*python_command(_GREET), address]
-    succeed(host, argv, _COMMAND_TIMEOUT_S, f"lab linux: {host.name} cannot reach {address}")
+def _greet(host: NamespaceHost, addresses: Sequence[str]) -> None:
+    """Send the first datagrams to the addresses of a peer."""
+    argv = [*python_command(_GREET), *addresses]
+    succeed(host, argv, _COMMAND_TIMEOUT_S, f"lab linux: {host.name} cannot reach {addresses[0]}")
 
 
 @cache
