@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from airtoll.store import Result
+
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 
 SMALL_STUDY = """
@@ -33,13 +35,28 @@ IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
 Airtoll = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def assert_performed(done: subprocess.CompletedProcess[str]) -> None:
+def assert_performed(done: subprocess.CompletedProcess[str], result: Path) -> None:
     """Assert that a study was performed. On a busy machine runs may be invalid, which the exit status reports."""
     if done.returncode == 1:
         assert "fewer than two valid pairs" in one_line(done)
         assert ", 0 of them invalid" not in done.stdout
     else:
         assert done.returncode == 0, done.stderr
+    assert_parts_of_cpu_add_up(Result.open(result))
+
+
+def assert_parts_of_cpu_add_up(result: Result) -> None:
+    """Assert that the whole machine was busy at least as long as the emulator, which is a part of it."""
+    for record, samples in zip(result.records(), result.samples(), strict=True):
+        cores = next(iter(record.hosts.values()))["cores"]
+        busy_s = {
+            metric: float(sum((samples.dur_ns * samples.value)[samples.metric.equal(metric)])) / 100e9
+            for metric in ("cpu_system", "cpu_emulator")
+        }
+        windows = int(samples.metric.equal("cpu_emulator").sum())
+        assert windows > 0, record.run.id
+        resolution_s = 0.01 * cores * windows
+        assert cores * busy_s["cpu_system"] >= busy_s["cpu_emulator"] - resolution_s, record.run.id
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:

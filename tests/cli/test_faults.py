@@ -156,7 +156,7 @@ def test_a_full_disk_keeps_finished_runs(airtoll: Airtoll, study: Path, tmp_path
     kept = tmp_path / "kept" / "result"
     before = runs_in(kept)
     again = airtoll("run", study, "--out", kept, "--resume")
-    assert_performed(again)
+    assert_performed(again, kept)
     after = runs_in(kept)
     assert len(after) == 4
     assert {name: after[name] for name in before} == before
@@ -188,7 +188,7 @@ def test_an_interrupted_study_is_resumed_without_repeating_a_run(
     refused = airtoll("run", "--resume", result, "--lab", "sim")
     assert (refused.returncode, one_line(refused)) == (2, f"--lab: the plan in {result} cannot change")
     done = airtoll("run", "--resume", result)
-    assert_performed(done)
+    assert_performed(done, result)
     after = runs_in(result)
     assert len(after) == 4
     assert {name: after[name] for name in before} == before
@@ -217,7 +217,7 @@ def test_an_emulator_killed_in_mid_run_is_named_and_the_rest_can_be_resumed(
     kept = len(runs_in(result))
     assert 1 <= kept < 4
     done = airtoll("run", study, "--out", result, "--resume")
-    assert_performed(done)
+    assert_performed(done, result)
     assert len(runs_in(result)) == 4
 
 
@@ -243,7 +243,7 @@ def emulators_of(pid: int) -> list[int]:
 def test_the_record_and_the_report_agree(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     result = tmp_path / "result"
     done = airtoll("run", study, "--out", result, "--pcap")
-    assert_performed(done)
+    assert_performed(done, result)
     assert str(result / "report.html") in done.stdout
     records = [json.loads(path.read_text()) for path in result.glob("runs/[0-9]*/run.json")]
     assert len(records) == 4

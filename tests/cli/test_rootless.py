@@ -48,7 +48,7 @@ def test_a_study_runs_without_any_privilege(airtoll: Airtoll, study: Path, tmp_p
         *("run", study, "--out", home / "result"),
         prefix=("env", f"paths={paths}", "unshare", "--mount", "sh", "-ec", BECOME_NOBODY),
     )
-    assert_performed(done)
+    assert_performed(done, home / "result")
     records = [json.loads(path.read_text()) for path in home.glob("result/runs/*/run.json")]
     assert len(records) == 4
     assert {record["link"]["scheduling"] for record in records} == {"other"}

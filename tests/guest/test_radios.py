@@ -73,8 +73,8 @@ def test_the_stations_join_through_radios_of_the_machine(job: Path) -> None:
 def test_the_radios_use_the_rate_of_the_cell(job: Path) -> None:
     result = Result.open(job / "result")
     for samples in result.samples():
-        rows = zip(samples.metric, samples.endpoint, samples.value, strict=True)
-        assert {value for *names, value in rows if names == ["tx_mcs", "sta"]} == {7.0}
+        of_station = samples.metric.equal("tx_mcs") & samples.endpoint.equal("sta")
+        assert set(samples.value[of_station]) == {7.0}
 
 
 def test_the_radios_return_even_if_airtoll_is_killed(job: Path) -> None:

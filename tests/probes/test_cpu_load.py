@@ -1,5 +1,6 @@
 """CPU load over a window, once per machine."""
 
+import os
 import subprocess
 import time
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from airtoll.labs.base import CpuTimes, Link
+from airtoll.labs.namespace import machine_cpu_times
 from airtoll.probes import cpu
 from airtoll.probes.cpu import Snapshot
 from airtoll.probes.machines import machines, share_clocks
@@ -53,6 +55,7 @@ def test_load_is_cpu_time_over_the_time_of_the_window_alone() -> None:
     loads = {(s.metric, s.endpoint): s for s in cpu.samples([opening, closing], t_ns=200_000_000)}
     assert loads["cpu_system", "machine"].value == pytest.approx(25)  # of both cores
     assert loads["cpu_emulator", "link"].value == pytest.approx(25)  # of one core
+    assert loads["cpu_hosts", "machine"].value == pytest.approx(12.5)  # the rest, of both cores
     assert loads["cpu_crypto", "link"].value == pytest.approx(5)
     assert {(s.t_ns, s.dur_ns, s.unit) for s in loads.values()} == {(200_000_000, 2 * SECOND_NS, "%")}
 
@@ -72,6 +75,25 @@ def test_system_load_has_one_sample_per_interval() -> None:
     ]
     (crypto,) = (s for s in found if s.metric == "cpu_crypto")  # the emulator is not queried in between
     assert (crypto.dur_ns, crypto.value) == (2 * quarter_ns, pytest.approx(20))
+
+
+def test_several_machines_have_no_share_of_hosts() -> None:
+    load = {"ap": (0.0, 0.0), "sta": (0.0, 0.0)}
+    opening = snapshot(0, load, elapsed_s=0.0, emulator_cpu_s=0.0)
+    closing = snapshot(1, dict.fromkeys(load, (1.0, 1.0)), elapsed_s=1.0, emulator_cpu_s=0.1)
+    assert "cpu_hosts" not in {sample.metric for sample in cpu.samples([opening, closing], t_ns=0)}
+
+
+def test_work_that_a_timer_starts_counts_as_busy() -> None:
+    began, began_s, own_s = machine_cpu_times(), time.monotonic(), time.process_time()
+    while time.monotonic() < began_s + 1:
+        burst_s = time.monotonic() + 0.0003
+        while time.monotonic() < burst_s:
+            pass
+        time.sleep(0.0007)
+    ended, own_s = machine_cpu_times(), time.process_time() - own_s
+    resolution_s = 0.01 * (os.cpu_count() or 1)
+    assert ended.busy_s - began.busy_s >= own_s - resolution_s
 
 
 def test_a_link_without_counters_has_no_load() -> None:

@@ -40,7 +40,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU time summed over all cores since boot."""
+    """CPU time summed over all cores since boot. Only differences have a meaning."""
 
     busy_s: float
     idle_s: float

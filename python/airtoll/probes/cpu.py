@@ -7,6 +7,7 @@ closes, and passes the result to `samples`.
 | metric       | endpoint | 100 % is               | source                                    | samples          |
 |--------------|----------|------------------------|-------------------------------------------|------------------|
 | cpu_system   | machine  | all cores busy         | Host.cpu()                                | one per interval |
+| cpu_hosts    | machine  | all cores busy         | Host.cpu() without emulator_cpu_s         | one per window   |
 | cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         | one per window   |
 | cpu_crypto   | link     | one core busy          | the link's counter crypto_s               | one per window   |
 | cpu_link     | link     | one core busy          | the link's counter link_cpu_s             | one per window   |
@@ -16,8 +17,9 @@ machine's first host instead of `machine`. A reading of cpu_system takes this pr
 link's counters are read only at both ends of the window, because the emulator answers from the thread that keeps the
 air's time. A link that does not count its CPU time (a real radio) has no samples of it.
 
-The kernel counts cpu_system in ticks of 1/100 s per core. A sample over 0.25 s of two cores is therefore accurate to
-2 %, and the mean over a window of one second to 0.5 %.
+The kernel reports idle time in steps of 1/100 s per core. A sample of cpu_system over 0.25 s is therefore accurate to
+4 percentage points, and a window of one second to 1. cpu_hosts is the rest of cpu_system: programs and IP stacks of the
+hosts, and other work on the machine. The IP stacks of receivers run in the emulator (`docs/reference/data-format.md`).
 """
 
 import subprocess
@@ -34,7 +36,7 @@ from airtoll.probes.window import NS_PER_S
 
 INTERVAL_S = 0.25
 
-METRICS = ("cpu_system", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_process")
+METRICS = ("cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_process")
 """The metrics of CPU load, including that of a tool's own process."""
 
 _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "cpu_link": "link_cpu_s"}
@@ -85,7 +87,7 @@ def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
     for ends in pairwise(snapshots):
         for role, before in ends[0].machines.items():
             after = ends[1].machines[role]
-            busy_s, idle_s = after.busy_s - before.busy_s, after.idle_s - before.idle_s
+            busy_s, idle_s = _between(before, after)
             found.append(sample("cpu_system", role, ends, busy_s, busy_s + idle_s))
     for metric, counter in _LINK_COUNTERS.items():
         ends_counters = [shot.counters for shot in (opening, closing)]
@@ -94,7 +96,17 @@ def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
                 closing.counters[key] - opening.counters[key] for key in (counter, "elapsed_s")
             )
             found.append(sample(metric, "link", (opening, closing), spent_s, elapsed_s))
+            if metric == "cpu_emulator" and len(opening.machines) == 1:
+                ((machine, before),) = opening.machines.items()
+                busy_s, idle_s = _between(before, closing.machines[machine])
+                hosts_s = max(0.0, busy_s - spent_s)
+                found.append(sample("cpu_hosts", machine, (opening, closing), hosts_s, busy_s + idle_s))
     return found
+
+
+def _between(before: CpuTimes, after: CpuTimes) -> tuple[float, float]:
+    """Busy and idle time between two readings. On an idle machine the resolution could make busy time negative."""
+    return max(0.0, after.busy_s - before.busy_s), after.idle_s - before.idle_s
 
 
 def meaningful(samples: Sequence[Sample], known: Known) -> Sequence[Sample]:

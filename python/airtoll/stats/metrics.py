@@ -509,6 +509,7 @@ METRICS: dict[str, Metric] = {
             probes=("video",),
         ),
         _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together", extreme=True),
+        _cpu("cpu_hosts", "CPU, hosts", "CPU hosts", "all cores together", main=False),
         _cpu("cpu_emulator", "CPU, emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU, sealing and opening", "CPU crypto", "one core"),
         _cpu("cpu_link", "CPU, ends of the link", "CPU link", "one core", main=False),
