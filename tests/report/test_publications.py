@@ -11,7 +11,7 @@ from airtoll.published import names, published
 from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts import figures
-from airtoll.report.parts.publications import BesidePublication
+from airtoll.report.parts.publications import BesidePublication, merged
 from airtoll.store import Result
 from airtoll.study import load_study, shipped_studies
 from airtoll.study.cell import PublicationName, Run
@@ -76,6 +76,12 @@ def test_a_published_extreme_is_listed_beside_the_measured_extreme(paper: Beside
         row for row in paper.grid().rows if row[1].startswith("open UDP IPv4, maximum over packet sizes")
     ]
     assert line[3:5] == ("about 850", "937.20")
+
+
+@pytest.mark.parametrize(("point", "value"), [("tcp-decrease-least", 0.97), ("tcp-decrease-most", 0.9)])
+def test_the_largest_decrease_is_the_smallest_ratio(point: str, value: float) -> None:
+    (decrease,) = [each for each in published("tepsic-11n").points if each.id == point]
+    assert merged(decrease, [0.9, 0.95, 0.97]) == pytest.approx(value)
 
 
 def test_quoted_values_are_not_compared_with_measurements(paper: BesidePublication) -> None:

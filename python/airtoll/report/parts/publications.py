@@ -51,6 +51,12 @@ class Beside:
         return 100 * (self.measured / self.published - 1) if self.published else None
 
 
+def merged(point: Point, values: Collection[float]) -> float:
+    """The value of the point's cells. Decreases are ratios to open: the largest decrease is the smallest ratio."""
+    merge = _STATISTICS[point.statistic or "mean"]
+    return 1 - merge([1 - ratio for ratio in values]) if point.change == "lower" else merge(values)
+
+
 @dataclass(frozen=True)
 class BesidePublication:
     """Everything a report contains about the paper that its study repeats."""
@@ -130,14 +136,13 @@ class BesidePublication:
             for cell in values
             if point.change is None and (cell, point.metric) in self.data.expected
         ]
-        merge = _STATISTICS[point.statistic or "mean"]
         return Beside(
             point,
             METRICS[point.metric],
             len(values),
-            merge(values.values()),
+            merged(point, values.values()),
             self._interval(point, list(values)),
-            merge(expected) if len(expected) == len(values) else None,
+            merged(point, expected) if len(expected) == len(values) else None,
         )
 
     def _interval(self, point: Point, cells: Sequence[Cell]) -> Interval | None:
