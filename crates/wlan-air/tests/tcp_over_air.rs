@@ -9,7 +9,7 @@ use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::sim::{
     self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, Wired, simulate,
 };
-use wlan_air::tcp::{CongestionControl, IpVersion, Window};
+use wlan_air::tcp::{IpVersion, Window};
 use wlan_air::{MediumConfig, Nanos, RateControl, StationConfig};
 
 /// LLC/SNAP, IPv4 and UDP headers.
@@ -35,15 +35,15 @@ fn flow(from: End, to: End, source: Source) -> Flow {
         source,
         ip: IpVersion::V4,
         contender: 0,
+        mtu_b: None,
     }
 }
 
 fn tcp(window: Window, coalesce: bool) -> Source {
     Source::Tcp(Tcp {
-        congestion: CongestionControl::Cubic,
         window,
-        delayed_ack: true,
         coalesce,
+        ..Tcp::linux()
     })
 }
 

@@ -15,6 +15,9 @@ pub(super) struct Packet {
     pub body: Body,
     pub sent: Nanos,
     pub ip_len_b: u32,
+    /// Number of fragments of its datagram, 1 if it is not fragmented, and whether it is the last one.
+    pub fragments: u8,
+    pub last: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
