@@ -32,17 +32,6 @@ STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n", "hayaj
 WITHIN_MIN = 25
 WITHIN_VIRTUAL_MIN = 40
 REPEATS = 3
-LIMITS = """### Causes of the differences
-
-- **Back-offs.** With topology `through-ap`, the station and the access point share the air at random. Over 5 s, the UDP throughput of
-  equal runs has a standard deviation of 1.1 % (1.4 % with fragments).
-- **The end of the window.** TCP delivers octets in order. At 6 Mbit/s, the queue overflows once, 0.5 s before the window ends, and
-  octets above a gap do not count. The standard deviation of equal runs is 2.6 %.
-- **Receive buffers.** A guest starts with receive buffers of 4 MiB ([virtual time](../explanation/virtual-time.md)), and lab `sim` with
-  Linux's default of 128 KiB. Slow start then ends at 32 instead of 28 segments, and at 6 Mbit/s the loss is 0.15 s earlier, so that
-  lab `sim` repairs it within the window. With buffers of 4 MiB in lab `sim`, its mean over 20 runs is 4.365 Mbit/s; that of 6 runs in
-  lab `air` is 4.362 Mbit/s."""
-"""The text below the table of agreement."""
 DIRECTORY = Path("results/quick")
 VIRTUAL = Path("results/virtual")
 
@@ -87,10 +76,10 @@ def agreement() -> str:
     about = (
         "## Agreement with lab sim\n\n"
         "Throughput in lab `air` in virtual time compared with lab `sim`: saturated flows of the study's largest\n"
-        f"packets over 5 s after 1 s of warm-up. A difference is that of the means of a cell's {REPEATS} runs. Both labs draw\n"
-        "their own back-offs."
+        f"packets over 5 s after 1 s of warm-up. A difference is that of the means of a cell's {REPEATS} runs.\n"
+        "[Simulation](../explanation/simulation.md#agreement-with-lab-air) explains the differences."
     )
-    return f"{about}\n\n" + "\n".join(rows) + f"\n\n{LIMITS}"
+    return f"{about}\n\n" + "\n".join(rows)
 
 
 @contextmanager

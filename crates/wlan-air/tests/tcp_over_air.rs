@@ -97,7 +97,12 @@ fn tcp_reaches_its_share_of_udp() {
         (vht(3), 0.78, 0.95),
     ] {
         let udp = alone_mbps(mode, station, ap, saturated());
-        let coalesced = alone_mbps(mode, station, ap, tcp(Window::linux(), true));
+        // Octets above a gap at the end of a short window would be up to 6 % of the throughput.
+        let scenario = Scenario {
+            duration: Nanos::from_secs(10),
+            ..scenario(mode, vec![flow(station, ap, tcp(Window::linux(), true))])
+        };
+        let coalesced = mbps(&simulate(&scenario).unwrap());
         println!("{mode}: UDP {udp:.2}, TCP {coalesced:.2}, {:.3}", coalesced / udp);
         assert!(
             (least..most).contains(&(coalesced / udp)),

@@ -27,6 +27,7 @@ impl Network<'_> {
             body,
             sent,
             ip_len_b,
+            more,
             ..
         } = packet;
         let measured = sent >= self.window_start;
@@ -60,7 +61,7 @@ impl Network<'_> {
                 }
             }
             (Host::Tcp(connection), Body::Segment(segment)) => {
-                if !self.called.contains(&flow) {
+                if !more && !self.called.contains(&flow) {
                     self.called.push(flow);
                 }
                 if back {
@@ -98,6 +99,7 @@ impl Network<'_> {
                         ip_len_b: u32::try_from(header_b + RTP_HEADER_LEN_B).unwrap_or(u32::MAX),
                         fragments: 1,
                         last: true,
+                        more: false,
                         ..packet
                     });
                 }
@@ -184,6 +186,7 @@ impl Network<'_> {
                     ip_len_b: u32::try_from(ip_b + UDP_LEN_B + packet.len_b).unwrap_or(u32::MAX),
                     fragments: 1,
                     last: true,
+                    more: false,
                 });
             }
             Host::Asking {
@@ -220,6 +223,7 @@ impl Network<'_> {
             ip_len_b: u32::try_from(ip_b + UDP_LEN_B + payload_b).unwrap_or(u32::MAX),
             fragments: 1,
             last: true,
+            more: false,
         });
     }
 
@@ -233,6 +237,7 @@ impl Network<'_> {
             ip_len_b: u32::try_from(ip_len_b).unwrap_or(u32::MAX),
             fragments: 1,
             last: true,
+            more: false,
         });
     }
 

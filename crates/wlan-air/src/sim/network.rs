@@ -18,7 +18,7 @@ struct Wire {
     waiting: usize,
 }
 
-/// A datagram of which some fragments have arrived.
+/// A datagram with missing fragments.
 pub(super) struct Incomplete {
     number: u64,
     arrived: u8,
@@ -236,6 +236,9 @@ impl<'a> Network<'a> {
                     next += 1;
                 }
             }
+            packet.more = arrived[next..]
+                .iter()
+                .any(|(to, other)| (*to, other.flow, other.back) == (station, packet.flow, packet.back));
             self.work(station, packet, (next - first) as u64, Place::Opened(station));
         }
     }
@@ -405,7 +408,15 @@ impl<'a> Network<'a> {
             Place::Opened(station) => match to {
                 End::Station(end) if end == station => self.arrive(packet),
                 End::Server if station == 0 => self.onto_wire(packet, true),
-                _ => self.work(station, packet, 1, Place::Sealed(station)),
+                _ => self.work(
+                    station,
+                    Packet {
+                        more: false,
+                        ..packet
+                    },
+                    1,
+                    Place::Sealed(station),
+                ),
             },
         }
     }
@@ -420,7 +431,10 @@ impl<'a> Network<'a> {
         wire.waiting += 1;
         wire.free_at = wire.free_at.max(self.now) + wired.frame(packet.ip_len_b as usize);
         let at = wire.free_at + wired.delay;
-        let id = self.store(packet);
+        let id = self.store(Packet {
+            more: false,
+            ..packet
+        });
         self.schedule(at, Event::Reach(id, Place::Wire { up }));
     }
 

@@ -103,7 +103,7 @@ pub struct Flow {
     pub ip: IpVersion,
     /// Index of the access category at every station on its path.
     pub contender: usize,
-    /// Octets of the longest IP packet: IP fragments longer datagrams. `None`: hosts have no such limit.
+    /// Octets of the longest IP packet: IP fragments longer datagrams. `None`: no limit.
     pub mtu_b: Option<usize>,
 }
 

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use super::Segment;
-use super::receiver::Window;
 use crate::Nanos;
 
 /// The ratio of payload to memory is in 1/256 (`TCP_RMEM_TO_WIN_SCALE`), and 1/2 before the first full segment.
@@ -27,6 +26,36 @@ const DESCRIPTOR_B: u64 = 256;
 /// Memory for the headers of a packet (`SKB_SMALL_HEAD_CACHE_SIZE`).
 const SMALL_HEAD_B: u64 = 704;
 const PAGE_B: u64 = 4096;
+
+/// The receive window, which limits the data in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Window {
+    /// A fixed number of octets, regardless of the memory that they take.
+    Fixed(u64),
+    /// The window of a socket whose `SO_RCVBUF` is this number of octets. Linux doubles it and charges each
+    /// packet with the memory that the packet takes, so that the window follows the free memory: it exceeds
+    /// the given number after a read of full segments, and is smaller while segments wait.
+    Socket(u64),
+    /// Autotuned as in Linux: it exceeds the data that arrives per round-trip time.
+    Auto {
+        /// Initial window in octets.
+        initial_b: u64,
+        /// Maximum window in octets: half of the last number of `tcp_rmem`.
+        max_b: u64,
+    },
+}
+
+impl Window {
+    /// Linux's defaults: 64 KiB at the start, at most 3 MiB.
+    #[must_use]
+    pub const fn linux() -> Window {
+        Window::Auto {
+            initial_b: 65_536,
+            max_b: 3 << 20,
+        }
+    }
+}
 
 /// The memory that Linux charges for a packet from a TUN device (`skb->truesize`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

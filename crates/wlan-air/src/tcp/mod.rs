@@ -3,15 +3,16 @@
 //! [`Sender`] and [`Receiver`] are the two ends of a one-way stream. They exchange [`Segment`]s, which carry
 //! a number of octets; [`Segment::ip_len_b`] is the length on the wire. The caller owns the time. It passes
 //! arriving segments with their times, sends the segments that [`Sender::poll`] and [`Receiver::on_segment`]
-//! return, and calls `on_timeout()` at `next_timeout()`. Equal calls give equal results on every platform.
+//! return, and calls `on_timeout()` at `next_timeout()`. After the events of one moment, the applications act:
+//! [`Receiver::read`] and [`Sender::write_next`]. Equal calls give equal results on every platform.
 //!
 //! ```text
 //! bulk or N octets -> Sender -> Segment -> queue, medium -> Receiver -> octets in order
 //!                       ^------------------ ACK, SACK ---------+
 //! ```
 //!
-//! Where Linux differs from the RFCs, the implementation follows Linux 6.18, because its results are compared
-//! with Linux:
+//! Where Linux differs from the RFCs, the implementation follows Linux, because its results are compared with
+//! Linux (6.18; the windows and acknowledgments of small buffers are those of a capture of 7.3):
 //!
 //! - slow start from 10 segments (RFC 6928), congestion avoidance by Reno (RFC 5681) or CUBIC (RFC 9438) with
 //!   `HyStart`, growth only while the window limits the sender (the concern of RFC 7661, solved as in Linux);
@@ -19,11 +20,16 @@
 //!   by proportional rate reduction (RFC 6937), undo of spurious recoveries by timestamps (RFC 3522) and
 //!   DSACK;
 //! - the retransmission timeout of RFC 6298, at least 200 ms above the round-trip time as in Linux;
-//! - delayed ACKs of 40 ms, quick ACKs at the start, compressed SACKs; a fixed or autotuned receive window.
+//! - delayed ACKs of 40 ms, quick ACKs at the start and while the window grows, compressed SACKs;
+//! - a receive window that is fixed, autotuned, or limited by a socket's buffer, from which Linux subtracts the
+//!   memory of the segments that wait. If the window would shrink, the ACK waits until the application reads;
+//! - super-packets that the device splits (TSO), whose last segment has PSH: the receiver acknowledges it at
+//!   once. The sender waits for an ACK rather than send a small super-packet.
 //!
-//! Not implemented: Nagle (always off), FIN, window probes (the application reads at once, so the window
-//! never closes), ECN, F-RTO (timestamps serve its purpose), pacing (Linux paces CUBIC and Reno only with the
-//! `fq` queue discipline), a slow application at either end.
+//! Not implemented: Nagle, except for writes to a send buffer of a given size; FIN, window probes (the
+//! application reads at once, so the window opens again), ECN, F-RTO (timestamps serve its purpose), pacing
+//! (Linux paces CUBIC and Reno only with the `fq` queue discipline), a slow application at either end,
+//! autotuning of the send buffer.
 
 mod buffer;
 mod congestion;
@@ -34,8 +40,9 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use buffer::Window;
 pub use congestion::CongestionControl;
-pub use receiver::{Receiver, ReceiverConfig, ReceiverCounters, Window};
+pub use receiver::{Receiver, ReceiverConfig, ReceiverCounters};
 pub use sender::{SendBuffer, Sender, SenderConfig, SenderCounters, Supply};
 
 use crate::Nanos;

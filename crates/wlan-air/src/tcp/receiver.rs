@@ -1,6 +1,6 @@
 //! The receiver.
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Window};
 use super::{Sack, Segment, Span, TcpError, check_mss};
 use crate::Nanos;
 
@@ -12,36 +12,6 @@ const DUPLICATE_ACKS: u8 = 3;
 const SACK_MEMORY: usize = 4;
 /// Maximum number of ACKs that one compressed ACK replaces (`tcp_comp_sack_nr`).
 const COMPRESSED_ACKS: u8 = 44;
-
-/// The receive window, which limits the data in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Window {
-    /// A fixed number of octets, regardless of the memory that they take.
-    Fixed(u64),
-    /// The window of a socket whose `SO_RCVBUF` is this number of octets. Linux doubles it and charges each
-    /// packet with the memory that the packet takes, so that the window follows the free memory: it exceeds
-    /// the given number after a read of full segments, and is smaller while segments wait.
-    Socket(u64),
-    /// Autotuned as in Linux: it exceeds the data that arrives per round-trip time.
-    Auto {
-        /// Initial window in octets.
-        initial_b: u64,
-        /// Maximum window in octets: half of the last number of `tcp_rmem`.
-        max_b: u64,
-    },
-}
-
-impl Window {
-    /// Linux's defaults: 64 KiB at the start, at most 3 MiB.
-    #[must_use]
-    pub const fn linux() -> Window {
-        Window::Auto {
-            initial_b: 65_536,
-            max_b: 3 << 20,
-        }
-    }
-}
 
 /// The configuration of a [`Receiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

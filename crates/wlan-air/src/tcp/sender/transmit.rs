@@ -15,7 +15,7 @@ const SHORT_PATH_BITS: u32 = 9;
 /// A super-packet waits for an ACK only this long after the last one, and only if the ACK is expected within this time.
 const DEFER_MOST: Nanos = Nanos::from_ms(1);
 
-/// What to send next.
+/// The next step of the sender.
 enum Next {
     Send(Span),
     /// Wait for the next ACK, because of the congestion window or for another reason.
