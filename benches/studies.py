@@ -22,10 +22,14 @@ import tomli_w
 from page import publish
 
 from airtoll.labs.namespace import machine_facts
+from airtoll.labs.sim import Sim
+from airtoll.probes import probes_of
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
+from airtoll.store.records import RunRecord
+from airtoll.store.samples import Samples
 from airtoll.study import find_study
-from airtoll.study.cell import Cell
+from airtoll.study.cell import Cell, Plan
 
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n", "hayajneh-enhanced")
@@ -76,7 +80,8 @@ def agreement() -> str:
     about = (
         "## Agreement with lab sim\n\n"
         "Throughput in lab `air` in virtual time compared with lab `sim`: saturated flows of the study's largest\n"
-        f"packets over 5 s after 1 s of warm-up. A difference is that of the means of a cell's {REPEATS} runs.\n"
+        f"packets over 5 s after 1 s of warm-up. A difference is that of the means of a cell's {REPEATS} runs. UDP\n"
+        "offers the same load in both labs.\n"
         "[Simulation](../explanation/simulation.md#agreement-with-lab-air) explains the differences."
     )
     return f"{about}\n\n" + "\n".join(rows)
@@ -123,14 +128,17 @@ def _differences(study: str) -> list[str]:
         folder = Path(name)
         file = folder / f"{study}.toml"
         file.write_text(tomli_w.dumps(words), encoding="utf-8")
-        for lab, clock in (("air", "virtual"), ("sim", "real")):
-            _run(str(file), folder / lab, "--lab", lab, "--clock", clock)
-        measured, simulated = (Result.open(folder / lab) for lab in ("air", "sim"))
+        _run(str(file), folder / "air", "--clock", "virtual")
+        measured = Result.open(folder / "air")
         records = {record.run.id: record for record in measured.records()}
-        expected = _cell_means(simulated)
-        found: dict[str, list[float]] = defaultdict(list)
-        for cell, value in _cell_means(measured).items():
-            found[cell.transport].append(value / expected[cell.model_copy(update={"lab": "sim"})] - 1)
+        values: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
+        for run, metric, value in per_run(measured.samples()):
+            if metric == "throughput":
+                values[records[run].run.cell].append((value, _simulated(measured.plan, records[run])))
+    found: dict[str, list[float]] = defaultdict(list)
+    for cell, runs in values.items():
+        means = [mean(of_lab) for of_lab in zip(*runs, strict=True)]
+        found[cell.transport].append(means[0] / means[1] - 1)
     rows = []
     for transport, differences in sorted(found.items()):
         of_transport = [record for record in records.values() if record.run.cell.transport == transport]
@@ -143,14 +151,16 @@ def _differences(study: str) -> list[str]:
     return rows
 
 
-def _cell_means(result: Result) -> dict[Cell, float]:
-    """The mean throughput of each cell."""
-    cells = {record.run.id: record.run.cell for record in result.records()}
-    values: dict[Cell, list[float]] = defaultdict(list)
-    for run, metric, value in per_run(result.samples()):
-        if metric == "throughput":
-            values[cells[run]].append(value)
-    return {cell: mean(of_cell) for cell, of_cell in values.items()}
+def _simulated(plan: Plan, record: RunRecord) -> float:
+    """Throughput of the run in lab sim, with its seed and the UDP load that it offered."""
+    cell = record.run.cell.model_copy(update={"lab": "sim"})
+    load_bit_per_s = record.probes["throughput"]["offered_bit_per_s"]
+    load = {} if load_bit_per_s is None else {"udp_load": load_bit_per_s / 1e6}
+    (probe,) = probes_of(plan.method.probes, "sim")
+    with Sim(plan.link, plan.stacks, plan.profiles).open(cell, record.run.seed) as link:
+        measurement = probe.measure(link, cell, plan.method.model_copy(update=load))
+    values = per_run([Samples.of(record.run.id, measurement.samples)])
+    return next(value for _, metric, value in values if metric == "throughput")
 
 
 def _saturated(study: dict[str, Any]) -> dict[str, Any]:
