@@ -6,7 +6,7 @@ mod common;
 use common::{ht_config, msdu, route};
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
 use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, Wired, simulate};
-use wlan_air::tcp::{CongestionControl, IpVersion, Window};
+use wlan_air::tcp::IpVersion;
 use wlan_air::{Event, Medium, MediumConfig, Nanos, StationConfig};
 
 /// Stations 1 to 4, which send A-MPDUs to station 0 and always have full queues.
@@ -80,10 +80,8 @@ fn scenario(seconds: u64) -> Scenario {
         ..StationConfig::new(mode, 16)
     };
     let tcp = Source::Tcp(Tcp {
-        congestion: CongestionControl::Cubic,
-        window: Window::linux(),
-        delayed_ack: true,
         coalesce: false,
+        ..Tcp::linux()
     });
     let request_response = Source::RequestResponse {
         request_b: 100,
@@ -100,6 +98,7 @@ fn scenario(seconds: u64) -> Scenario {
         source,
         ip: IpVersion::V4,
         contender: 0,
+        mtu_b: None,
     };
     Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),

@@ -253,6 +253,7 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         },
         ip: IpVersion::V4,
         contender: 0,
+        mtu_b: None,
     };
     // Half of the time opens the request, half seals the response.
     let responder = Processor {

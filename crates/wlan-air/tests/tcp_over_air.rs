@@ -9,7 +9,7 @@ use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::sim::{
     self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, Wired, simulate,
 };
-use wlan_air::tcp::{CongestionControl, IpVersion, Window};
+use wlan_air::tcp::{IpVersion, Window};
 use wlan_air::{MediumConfig, Nanos, RateControl, StationConfig};
 
 /// LLC/SNAP, IPv4 and UDP headers.
@@ -35,15 +35,15 @@ fn flow(from: End, to: End, source: Source) -> Flow {
         source,
         ip: IpVersion::V4,
         contender: 0,
+        mtu_b: None,
     }
 }
 
 fn tcp(window: Window, coalesce: bool) -> Source {
     Source::Tcp(Tcp {
-        congestion: CongestionControl::Cubic,
         window,
-        delayed_ack: true,
         coalesce,
+        ..Tcp::linux()
     })
 }
 
@@ -97,7 +97,12 @@ fn tcp_reaches_its_share_of_udp() {
         (vht(3), 0.78, 0.95),
     ] {
         let udp = alone_mbps(mode, station, ap, saturated());
-        let coalesced = alone_mbps(mode, station, ap, tcp(Window::linux(), true));
+        // Octets above a gap at the end of a short window would be up to 6 % of the throughput.
+        let scenario = Scenario {
+            duration: Nanos::from_secs(10),
+            ..scenario(mode, vec![flow(station, ap, tcp(Window::linux(), true))])
+        };
+        let coalesced = mbps(&simulate(&scenario).unwrap());
         println!("{mode}: UDP {udp:.2}, TCP {coalesced:.2}, {:.3}", coalesced / udp);
         assert!(
             (least..most).contains(&(coalesced / udp)),

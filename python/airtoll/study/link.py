@@ -36,36 +36,41 @@ class _Settings(BaseModel):
 
 
 class TcpSettings(_Settings):
-    """TCP settings of the hosts, in real and in virtual time."""
+    """TCP/IP settings of the hosts, in real and in virtual time."""
 
     congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = setting(
         "Congestion control of TCP: reno or cubic.", "Traffic"
     )
-    window: _Octets | None = setting("Receive window of TCP in bytes.", "Traffic", "BYTES")
+    window: _Octets | None = setting(
+        "Window of TCP in bytes: the send and receive buffers that iperf3 sets with -w. Linux doubles them, and "
+        "the window that it then advertises depends on the memory of the packets that wait.",
+        "Traffic",
+        "BYTES",
+    )
     delayed_ack: _Switch | None = setting("Whether TCP delays acknowledgements.", "Traffic", None)
     coalesce: _Switch | None = setting(
         "Whether hosts receive packets of one flow coalesced, as with GRO.", "Traffic", None
+    )
+    timestamps: _Switch | None = setting(
+        "Whether TCP uses time stamps (RFC 7323), 12 bytes per segment.", "Traffic", None
+    )
+    segmentation_offload: _Switch | None = setting(
+        "Whether hosts leave segmentation of TCP and UDP to their cards, as with TSO.", "Traffic", None
+    )
+    ip_fragments: _Switch | None = setting(
+        "Whether UDP datagrams may exceed the IP packet size of 1500 bytes, so that IP fragments them.",
+        "Traffic",
+        None,
     )
 
 
 class SocketSettings(_Settings):
     """TCP/IP settings of real hosts, which virtual time does not have."""
 
-    segmentation_offload: _Switch | None = Field(
-        default=None,
-        description="Whether hosts leave segmentation of TCP and UDP to their cards, as with TSO.",
-    )
-    timestamps: _Switch | None = Field(
-        default=None, description="Whether TCP uses time stamps (RFC 7323), 12 bytes per segment."
-    )
     sack: _Switch | None = Field(
         default=None, description="Whether TCP uses selective acknowledgements (RFC 2018)."
     )
     udp_buffer: _Octets | None = Field(default=None, description="Buffers of UDP sockets in bytes.")
-    ip_fragments: _Switch | None = Field(
-        default=None,
-        description="Whether UDP datagrams may exceed the IP packet size, so that IP fragments them.",
-    )
 
 
 class MediumSettings(TcpSettings):

@@ -2,7 +2,7 @@
 
 use super::Processor;
 use super::host::Host;
-use super::scenario::{LLC_SNAP_LEN_B, MSDU_MAX_B, Scenario, ScenarioError, UDP_LEN_B};
+use super::scenario::{LLC_SNAP_LEN_B, MSDU_MAX_B, MTU_LEAST_B, Scenario, ScenarioError, UDP_LEN_B};
 use crate::Nanos;
 
 impl Scenario {
@@ -48,7 +48,11 @@ impl Scenario {
                 return Err(ScenarioError::Nowhere);
             }
             let payload_b = flow.source.largest_payload_b();
-            let msdu_b = LLC_SNAP_LEN_B + flow.ip.header_len_b() + UDP_LEN_B + payload_b;
+            if let Some(mtu_b) = flow.mtu_b.filter(|&mtu_b| mtu_b < MTU_LEAST_B) {
+                return Err(ScenarioError::Mtu(mtu_b));
+            }
+            let ip_len_b = flow.ip.header_len_b() + UDP_LEN_B + payload_b;
+            let msdu_b = LLC_SNAP_LEN_B + flow.fragments(ip_len_b).max().unwrap_or(0);
             if msdu_b > MSDU_MAX_B {
                 return Err(ScenarioError::Payload { payload_b, msdu_b });
             }

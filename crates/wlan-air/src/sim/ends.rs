@@ -14,12 +14,21 @@ const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(1);
 impl Network<'_> {
     /// A packet arrives at its destination host.
     pub fn arrive(&mut self, packet: Packet) {
+        let packet = if packet.fragments == 1 {
+            packet
+        } else if let Some(datagram) = self.reassemble(packet) {
+            datagram
+        } else {
+            return;
+        };
         let Packet {
             flow,
             back,
             body,
             sent,
             ip_len_b,
+            more,
+            ..
         } = packet;
         let measured = sent >= self.window_start;
         let now = self.now;
@@ -52,6 +61,9 @@ impl Network<'_> {
                 }
             }
             (Host::Tcp(connection), Body::Segment(segment)) => {
+                if !more && !self.called.contains(&flow) {
+                    self.called.push(flow);
+                }
                 if back {
                     connection.sender.on_segment(now, &segment);
                     self.send_segments(flow);
@@ -85,6 +97,9 @@ impl Network<'_> {
                     self.send(Packet {
                         back: true,
                         ip_len_b: u32::try_from(header_b + RTP_HEADER_LEN_B).unwrap_or(u32::MAX),
+                        fragments: 1,
+                        last: true,
+                        more: false,
                         ..packet
                     });
                 }
@@ -98,6 +113,23 @@ impl Network<'_> {
                 }
             }
             (_, Body::Segment(_) | Body::Picture { .. }) => {}
+        }
+    }
+
+    /// The applications read the segments that arrived in the current event, and write what their send buffers accept.
+    pub fn call_applications(&mut self) {
+        while let Some(flow) = self.called.pop() {
+            while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+                && let Some(answer) = connection.receiver.read(self.now)
+            {
+                self.send_segment(flow, true, answer);
+            }
+            while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+                && connection.sender.write_next()
+            {
+                self.send_segments(flow);
+            }
+            self.schedule_timers(flow);
         }
     }
 
@@ -152,6 +184,9 @@ impl Network<'_> {
                     },
                     sent: self.now,
                     ip_len_b: u32::try_from(ip_b + UDP_LEN_B + packet.len_b).unwrap_or(u32::MAX),
+                    fragments: 1,
+                    last: true,
+                    more: false,
                 });
             }
             Host::Asking {
@@ -186,6 +221,9 @@ impl Network<'_> {
             body: Body::Datagram(number),
             sent: self.now,
             ip_len_b: u32::try_from(ip_b + UDP_LEN_B + payload_b).unwrap_or(u32::MAX),
+            fragments: 1,
+            last: true,
+            more: false,
         });
     }
 
@@ -197,6 +235,9 @@ impl Network<'_> {
             body: Body::Segment(segment),
             sent: self.now,
             ip_len_b: u32::try_from(ip_len_b).unwrap_or(u32::MAX),
+            fragments: 1,
+            last: true,
+            more: false,
         });
     }
 

@@ -15,6 +15,12 @@ pub(super) struct Packet {
     pub body: Body,
     pub sent: Nanos,
     pub ip_len_b: u32,
+    /// Number of fragments of its datagram, 1 if it is not fragmented, and whether it is the last one.
+    pub fragments: u8,
+    pub last: bool,
+    /// Whether another packet of its flow has arrived with it, in the same PPDU. The processor that opens the frames
+    /// of a PPDU is not free for the application before the last one.
+    pub more: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,12 @@
 
 use super::scenario::{Flow, ScenarioError, Source};
 use crate::Nanos;
-use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use crate::tcp::{Receiver, ReceiverConfig, SendBuffer, Sender, SenderConfig, Window};
 use crate::traffic::{Cbr, Departure, FrameMeter, Poisson, RequestResponse, Video, VideoPacket};
+
+/// Octets of the cookie by which iperf3 identifies a connection. Its short round trip is the smallest one, so slow start
+/// ends earlier than without it.
+const COOKIE_B: u64 = 37;
 
 /// The state of a flow's ends.
 pub(super) enum Host {
@@ -90,15 +94,24 @@ impl Host {
                 waiting: false,
             },
             Source::Tcp(tcp) => {
-                let mss_b = flow.ip.mss_b();
+                let mss_b = flow.ip.mss_b(tcp.timestamps);
                 let sender = SenderConfig {
                     mss_b,
+                    timestamps: tcp.timestamps,
+                    greeting_b: COOKIE_B,
+                    segmentation_offload: tcp.segmentation_offload,
+                    buffer: match tcp.window {
+                        Window::Socket(size_b) => Some(SendBuffer::iperf3(size_b, tcp.call_b)),
+                        Window::Fixed(_) | Window::Auto { .. } => None,
+                    },
                     ..SenderConfig::bulk(tcp.congestion)
                 };
                 let linux = ReceiverConfig::linux();
                 let receiver = ReceiverConfig {
                     mss_b,
                     window: tcp.window,
+                    read_b: tcp.call_b,
+                    timestamps: tcp.timestamps,
                     delayed_ack: linux.delayed_ack.filter(|_| tcp.delayed_ack),
                     ..linux
                 };

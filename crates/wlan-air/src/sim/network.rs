@@ -1,12 +1,12 @@
 //! The event loop of a simulation: packets in transit between hosts.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::events::{Body, Event, Packet, PacketId, Place, Scheduled};
 use super::host::Host;
 use super::processor::Working;
-use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source};
+use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source, UDP_LEN_B};
 use super::{FlowOutcome, Outcome, ProcessorOutcome};
 use crate::queue;
 use crate::{Airtime, Medium, Nanos, Route};
@@ -17,6 +17,16 @@ struct Wire {
     free_at: Nanos,
     waiting: usize,
 }
+
+/// A datagram with missing fragments.
+pub(super) struct Incomplete {
+    number: u64,
+    arrived: u8,
+    payload_b: u32,
+}
+
+/// A datagram is given up when one with a number higher by this has arrived.
+const REORDERED_MOST: u64 = 256;
 
 pub(super) struct Network<'a> {
     pub scenario: &'a Scenario,
@@ -36,6 +46,10 @@ pub(super) struct Network<'a> {
     wired_drops: u64,
     /// Packets that arrived at stations in the current event.
     arrived: Vec<(usize, Packet)>,
+    /// Datagrams with missing fragments, by flow and direction.
+    incomplete: BTreeMap<(u32, bool), VecDeque<Incomplete>>,
+    /// TCP flows whose applications may have segments to read or space to write.
+    pub called: Vec<u32>,
     /// Packets that left their stations in the current event.
     completed: Vec<(usize, PacketId)>,
     airtime_before: Airtime,
@@ -78,6 +92,8 @@ impl<'a> Network<'a> {
             wires: [Wire::default(); 2],
             wired_drops: 0,
             arrived: Vec::new(),
+            incomplete: BTreeMap::new(),
+            called: Vec::new(),
             completed: Vec::new(),
             airtime_before: Airtime::default(),
             events: 0,
@@ -117,11 +133,15 @@ impl<'a> Network<'a> {
     /// Number of packets that a saturated flow keeps at its first station: its share of the station's queue
     /// limit.
     fn saturation(&self, flow: usize) -> usize {
+        let of = &self.scenario.flows[flow];
+        let fragments = of
+            .fragments(of.ip.header_len_b() + UDP_LEN_B + of.source.largest_payload_b())
+            .count();
         let key = |flow: &Flow| (flow.from.station(), flow.contender);
         let mine = key(&self.scenario.flows[flow]);
         let sharing = |other: &&Flow| matches!(other.source, Source::Saturated { .. }) && key(other) == mine;
         let sharing = self.scenario.flows.iter().filter(sharing).count();
-        (self.scenario.medium.stations[mine.0].queue_limit / sharing).max(1)
+        (self.scenario.medium.stations[mine.0].queue_limit / sharing / fragments).max(1)
     }
 
     fn run(&mut self, until: Nanos) {
@@ -143,6 +163,7 @@ impl<'a> Network<'a> {
                 self.now = air;
                 self.advance_medium();
             }
+            self.call_applications();
         }
     }
 
@@ -178,18 +199,19 @@ impl<'a> Network<'a> {
         );
         for (station, id) in completed.drain(..) {
             self.free.push(id);
-            let Packet { flow, back, .. } = self.packets[id as usize];
-            if self.keeps_full(station, flow, back) {
-                self.depart(flow);
+            let packet = self.packets[id as usize];
+            if self.keeps_full(station, &packet) {
+                self.depart(packet.flow);
             }
         }
         self.completed = completed;
     }
 
-    /// Whether the packet belongs to a saturated source that keeps this station full.
-    fn keeps_full(&self, station: usize, flow: u32, back: bool) -> bool {
-        let first = self.scenario.flows[flow as usize].from.station();
-        station == first && !back && matches!(self.hosts[flow as usize], Host::Saturated { .. })
+    /// Whether the packet is the last one of a datagram of a saturated source that keeps this station full.
+    fn keeps_full(&self, station: usize, packet: &Packet) -> bool {
+        let flow = packet.flow as usize;
+        let first = self.scenario.flows[flow].from.station();
+        station == first && !packet.back && packet.last && matches!(self.hosts[flow], Host::Saturated { .. })
     }
 
     /// Opens the packets that arrived; consecutive segments of one connection may be merged at their
@@ -214,6 +236,9 @@ impl<'a> Network<'a> {
                     next += 1;
                 }
             }
+            packet.more = arrived[next..]
+                .iter()
+                .any(|(to, other)| (*to, other.flow, other.back) == (station, packet.flow, packet.back));
             self.work(station, packet, (next - first) as u64, Place::Opened(station));
         }
     }
@@ -233,7 +258,7 @@ impl<'a> Network<'a> {
             }
             None => {
                 // A saturated source tries again when the processor has space.
-                if place == Place::Sealed(station) && self.keeps_full(station, packet.flow, packet.back) {
+                if place == Place::Sealed(station) && self.keeps_full(station, &packet) {
                     self.processors[station].refused.push_back(packet.flow);
                 }
             }
@@ -290,12 +315,71 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// A packet leaves its sending host.
+    /// A packet leaves its sending host, in fragments if it is a datagram longer than the MTU.
     pub fn send(&mut self, packet: Packet) {
+        if matches!(packet.body, Body::Segment(_)) {
+            self.send_whole(packet);
+            return;
+        }
+        let flow = &self.scenario.flows[packet.flow as usize];
+        let fragments = flow.fragments(packet.ip_len_b as usize).count();
+        for (index, len_b) in (1..).zip(flow.fragments(packet.ip_len_b as usize)) {
+            self.send_whole(Packet {
+                ip_len_b: u32::try_from(len_b).unwrap_or(u32::MAX),
+                fragments: u8::try_from(fragments).unwrap_or(u8::MAX),
+                last: index == fragments,
+                ..packet
+            });
+        }
+    }
+
+    fn send_whole(&mut self, packet: Packet) {
         match self.ends(&packet).0 {
             End::Server => self.onto_wire(packet, false),
             End::Station(station) => self.reach(packet, Place::Sender(station)),
         }
+    }
+
+    /// A fragment arrives at its destination host. Returns the datagram if it was the last missing one.
+    pub fn reassemble(&mut self, fragment: Packet) -> Option<Packet> {
+        let (Body::Datagram(number) | Body::Picture { number, .. }) = fragment.body else {
+            return Some(fragment);
+        };
+        let (key, flow) = (
+            (fragment.flow, fragment.back),
+            &self.scenario.flows[fragment.flow as usize],
+        );
+        let incomplete = self.incomplete.entry(key).or_default();
+        // Fragments arrive in order, except for retransmissions within the window of a block ack agreement.
+        while incomplete
+            .front()
+            .is_some_and(|first| first.number + REORDERED_MOST < number)
+        {
+            incomplete.pop_front();
+        }
+        let header_b = flow.ip.header_len_b();
+        let fragment_header_b = flow.fragment_header_b();
+        let payload_b = fragment.ip_len_b - u32::try_from(fragment_header_b).unwrap_or(0);
+        let at = match incomplete.iter().position(|datagram| datagram.number == number) {
+            Some(at) => at,
+            None => {
+                incomplete.push_back(Incomplete {
+                    number,
+                    arrived: 0,
+                    payload_b: 0,
+                });
+                incomplete.len() - 1
+            }
+        };
+        let datagram = &mut incomplete[at];
+        datagram.arrived += 1;
+        datagram.payload_b += payload_b;
+        if datagram.arrived < fragment.fragments {
+            return None;
+        }
+        let ip_len_b = datagram.payload_b + u32::try_from(header_b).unwrap_or(0);
+        incomplete.remove(at);
+        Some(Packet { ip_len_b, ..fragment })
     }
 
     fn reach(&mut self, packet: Packet, place: Place) {
@@ -324,7 +408,15 @@ impl<'a> Network<'a> {
             Place::Opened(station) => match to {
                 End::Station(end) if end == station => self.arrive(packet),
                 End::Server if station == 0 => self.onto_wire(packet, true),
-                _ => self.work(station, packet, 1, Place::Sealed(station)),
+                _ => self.work(
+                    station,
+                    Packet {
+                        more: false,
+                        ..packet
+                    },
+                    1,
+                    Place::Sealed(station),
+                ),
             },
         }
     }
@@ -339,7 +431,10 @@ impl<'a> Network<'a> {
         wire.waiting += 1;
         wire.free_at = wire.free_at.max(self.now) + wired.frame(packet.ip_len_b as usize);
         let at = wire.free_at + wired.delay;
-        let id = self.store(packet);
+        let id = self.store(Packet {
+            more: false,
+            ..packet
+        });
         self.schedule(at, Event::Reach(id, Place::Wire { up }));
     }
 

@@ -9,6 +9,10 @@ use crate::{ConfigError, MediumConfig, Nanos};
 pub(super) const LLC_SNAP_LEN_B: usize = 8;
 /// Octets of a UDP header.
 pub(super) const UDP_LEN_B: usize = 8;
+/// Octets of the fragment header of IPv6 (RFC 8200, 4.5).
+const FRAGMENT_HEADER_LEN_B: usize = 8;
+/// Octets of the shortest MTU that every link has (RFC 791, 3.1).
+pub(super) const MTU_LEAST_B: usize = 68;
 /// Octets of the longest MSDU (Table 9-25).
 pub(super) const MSDU_MAX_B: usize = 2304;
 
@@ -99,6 +103,42 @@ pub struct Flow {
     pub ip: IpVersion,
     /// Index of the access category at every station on its path.
     pub contender: usize,
+    /// Octets of the longest IP packet: IP fragments longer datagrams. `None`: no limit.
+    pub mtu_b: Option<usize>,
+}
+
+impl Flow {
+    /// Lengths in octets of the IP packets that carry an IP packet of `ip_len_b` octets: the packet, or its fragments.
+    /// Fragments carry multiples of 8 octets except the last one (RFC 791, 2.3; RFC 8200, 4.5).
+    pub(super) fn fragments(&self, ip_len_b: usize) -> impl Iterator<Item = usize> + use<> {
+        let header_b = self.fragment_header_b();
+        let whole = self.mtu_b.is_none_or(|mtu_b| ip_len_b <= mtu_b);
+        let most_b = self
+            .mtu_b
+            .map_or(0, |mtu_b| mtu_b.saturating_sub(header_b) / 8 * 8);
+        let mut left_b = ip_len_b - self.ip.header_len_b();
+        std::iter::from_fn(move || {
+            if left_b == 0 {
+                return None;
+            }
+            if whole {
+                left_b = 0;
+                return Some(ip_len_b);
+            }
+            let payload_b = left_b.min(most_b);
+            left_b -= payload_b;
+            Some(header_b + payload_b)
+        })
+    }
+
+    /// Octets of the IP headers of a fragment.
+    pub(super) fn fragment_header_b(&self) -> usize {
+        let fragment_b = match self.ip {
+            IpVersion::V4 => 0,
+            IpVersion::V6 => FRAGMENT_HEADER_LEN_B,
+        };
+        self.ip.header_len_b() + fragment_b
+    }
 }
 
 /// The traffic of a flow.
@@ -160,6 +200,7 @@ impl Source {
 
 /// A bulk transfer over TCP.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // independent settings
 pub struct Tcp {
     /// Congestion control of the sender.
     pub congestion: CongestionControl,
@@ -170,6 +211,28 @@ pub struct Tcp {
     /// Whether segments that arrive in one A-MPDU are delivered as one segment, as with receive offload; this
     /// at least halves the number of ACKs.
     pub coalesce: bool,
+    /// Whether segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Whether the sender's device splits super-packets, as with TSO.
+    pub segmentation_offload: bool,
+    /// Octets that the applications write and read per call.
+    pub call_b: u64,
+}
+
+impl Tcp {
+    /// Linux's defaults.
+    #[must_use]
+    pub const fn linux() -> Tcp {
+        Tcp {
+            congestion: CongestionControl::Cubic,
+            window: Window::linux(),
+            delayed_ack: true,
+            coalesce: true,
+            timestamps: true,
+            segmentation_offload: true,
+            call_b: 128 << 10,
+        }
+    }
 }
 
 /// An invalid [`Scenario`].
@@ -217,6 +280,9 @@ pub enum ScenarioError {
         /// Length of the MSDU, including UDP, IP and LLC/SNAP headers.
         msdu_b: usize,
     },
+    /// An MTU is too short.
+    #[error("an MTU of {0} octets: must be at least {MTU_LEAST_B} (RFC 791, 3.1)")]
+    Mtu(usize),
     /// A flow starts and ends at the same station.
     #[error("a flow starts and ends at the same station")]
     Nowhere,

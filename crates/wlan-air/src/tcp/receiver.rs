@@ -1,5 +1,6 @@
 //! The receiver.
 
+use super::buffer::{Buffer, Window};
 use super::{Sack, Segment, Span, TcpError, check_mss};
 use crate::Nanos;
 
@@ -11,32 +12,6 @@ const DUPLICATE_ACKS: u8 = 3;
 const SACK_MEMORY: usize = 4;
 /// Maximum number of ACKs that one compressed ACK replaces (`tcp_comp_sack_nr`).
 const COMPRESSED_ACKS: u8 = 44;
-
-/// The receive window, which limits the data in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Window {
-    /// A fixed number of octets, as when an application sets its receive buffer.
-    Fixed(u64),
-    /// Autotuned as in Linux: it exceeds the data that arrives per round-trip time.
-    Auto {
-        /// Initial window in octets.
-        initial_b: u64,
-        /// Maximum window in octets: half of the last number of `tcp_rmem`.
-        max_b: u64,
-    },
-}
-
-impl Window {
-    /// Linux's defaults: 64 KiB at the start, at most 3 MiB.
-    #[must_use]
-    pub const fn linux() -> Window {
-        Window::Auto {
-            initial_b: 65_536,
-            max_b: 3 << 20,
-        }
-    }
-}
 
 /// The configuration of a [`Receiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +26,10 @@ pub struct ReceiverConfig {
     /// Maximum delay of the ACKs of a gap after the third ACK (Linux: 1 ms, and a twentieth of the round-trip
     /// time). One ACK then reports several segments. `None` sends each ACK.
     pub sack_compression: Option<Nanos>,
+    /// Octets that the application reads per call.
+    pub read_b: u64,
+    /// Whether segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
 }
 
 impl ReceiverConfig {
@@ -62,13 +41,15 @@ impl ReceiverConfig {
             window: Window::linux(),
             delayed_ack: Some(Nanos::from_ms(40)),
             sack_compression: Some(Nanos::from_ms(1)),
+            read_b: 128 << 10,
+            timestamps: true,
         }
     }
 
     fn check(&self) -> Result<(), TcpError> {
         check_mss(self.mss_b)?;
         let (initial_b, max_b) = match self.window {
-            Window::Fixed(window_b) => (window_b, window_b),
+            Window::Fixed(window_b) | Window::Socket(window_b) => (window_b, window_b),
             Window::Auto { initial_b, max_b } => (initial_b, max_b),
         };
         if initial_b < u64::from(self.mss_b) {
@@ -103,20 +84,9 @@ struct Island {
     touched: u64,
 }
 
-/// Linux's dynamic right-sizing of the receive window.
-#[derive(Clone, Copy, Debug)]
-struct Tuning {
-    /// Size of the buffer, and the advertised part of it.
-    buffer_b: u64,
-    advertised_b: u64,
-    max_b: u64,
-    /// Octets that the last round trip delivered; start time and first octet of the current round trip.
-    space_b: u64,
-    since: Nanos,
-    from: u64,
-}
-
-/// A TCP receiver whose application reads at once. Each call returns the answer, if it must be sent now.
+/// A TCP receiver. Pass arriving segments to [`Receiver::on_segment`] and expired timeouts to
+/// [`Receiver::on_timeout`]. After the segments that arrive at the same time, call [`Receiver::read`] until it
+/// returns `None`. Each call returns the answer, if it must be sent now.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -127,7 +97,7 @@ pub struct Receiver {
     /// Sorted and disjoint.
     islands: Vec<Island>,
     touches: u64,
-    tuning: Tuning,
+    buffer: Buffer,
     /// Right edge of the window, which never decreases.
     window_end: u64,
     /// `sent_at` of the segment that the next ACK answers (RFC 7323, 4.3).
@@ -136,6 +106,10 @@ pub struct Receiver {
     rtt_x8: u64,
     opened: bool,
     quick: u64,
+    /// Whether data arrived since the last ACK, and whether a segment with PSH or a short segment did
+    /// (`ICSK_ACK_PUSHED`).
+    unanswered: bool,
+    pushed: bool,
     delayed_until: Option<Nanos>,
     compressed_until: Option<Nanos>,
     compressed: u8,
@@ -150,30 +124,22 @@ impl Receiver {
     /// [`TcpError`] if the configuration is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Receiver, TcpError> {
         config.check()?;
-        let (initial_b, max_b) = match config.window {
-            Window::Fixed(window_b) => (window_b, window_b),
-            Window::Auto { initial_b, max_b } => (initial_b, max_b),
-        };
+        let buffer = Buffer::new(config.window, config.mss_b);
         Ok(Receiver {
             config,
             received: 0,
             acked: 0,
             islands: Vec::new(),
             touches: 0,
-            tuning: Tuning {
-                buffer_b: initial_b,
-                advertised_b: initial_b,
-                max_b,
-                space_b: initial_b.min(10 * u64::from(config.mss_b)),
-                since: Nanos::ZERO,
-                from: 0,
-            },
-            window_end: initial_b,
+            window_end: buffer.first_window_b(),
+            buffer,
             echo: Nanos::ZERO,
             last_echoed: Nanos::ZERO,
             rtt_x8: 0,
             opened: false,
             quick: 0,
+            unanswered: false,
+            pushed: false,
             delayed_until: None,
             compressed_until: None,
             compressed: 0,
@@ -208,7 +174,7 @@ impl Receiver {
         if segment.syn {
             self.opened = true;
             self.echo = segment.sent_at;
-            self.tuning.since = now;
+            self.buffer.open(now);
             return Some(self.answer(now, true, None));
         }
         // The ACK that ends the handshake requires no answer; data may arrive before it.
@@ -216,9 +182,6 @@ impl Receiver {
             return None;
         }
         self.counters.segments += 1;
-        if self.counters.segments == 1 {
-            self.quick = (self.tuning.advertised_b / (2 * u64::from(self.config.mss_b))).min(QUICK_ACKS);
-        }
         if segment.seq <= self.acked && segment.sent_at >= self.echo {
             self.echo = segment.sent_at;
         }
@@ -233,18 +196,19 @@ impl Receiver {
         if span.start > self.received {
             let islands = self.islands.len();
             self.add_island(span);
+            self.buffer.queue_above(segment);
+            self.note(segment);
             // Linux sends an ACK before there are more new islands than it remembers.
             if self.compressed > 0 && self.islands.len() > islands.max(SACK_MEMORY) {
                 return Some(self.answer(now, false, None));
             }
             return self.answer_gap(now);
         }
+        self.buffer.queue(span.end - self.received, segment);
         self.received = span.end;
         let fills_gap = self.join_islands();
-        self.grow_window(segment);
-        self.tune(now);
-        let more_than_one = self.received - self.acked > u64::from(self.config.mss_b);
-        if fills_gap || more_than_one || self.quick > 0 || self.config.delayed_ack.is_none() {
+        self.note(segment);
+        if fills_gap || self.is_due() || self.config.delayed_ack.is_none() {
             return Some(self.answer(now, false, None));
         }
         if !self.islands.is_empty() {
@@ -254,6 +218,60 @@ impl Receiver {
             self.delayed_until = self.config.delayed_ack.map(|delay| now + delay);
         }
         None
+    }
+
+    /// The application reads, until an ACK is due or the buffer is empty (`tcp_cleanup_rbuf`).
+    pub fn read(&mut self, now: Nanos) -> Option<Segment> {
+        while !self.buffer.is_empty() {
+            self.buffer.read(self.config.read_b);
+            if self.buffer.is_empty() {
+                self.buffer.tune(now, self.received, Nanos(self.rtt_x8 / 8));
+            }
+            let drained = self.pushed && self.buffer.is_free();
+            let several = self.received - self.acked > self.buffer.segment_b;
+            if self.unanswered && (several || drained) || self.doubles_window() {
+                return Some(self.answer(now, false, None));
+            }
+        }
+        None
+    }
+
+    /// Whether the reads have freed so much memory that the window at least doubles.
+    fn doubles_window(&self) -> bool {
+        let window_b = self.window_end.saturating_sub(self.received);
+        if 2 * window_b > self.buffer.clamp_b() {
+            return false;
+        }
+        let next_b = self.buffer.window_b();
+        next_b > 0 && next_b >= 2 * window_b
+    }
+
+    /// Handles the properties of a segment with new data: its size, and whether the window may grow.
+    fn note(&mut self, segment: &Segment) {
+        self.unanswered = true;
+        let is_full = self.buffer.measure(segment);
+        self.pushed |= segment.push || !is_full;
+        if self.counters.segments == 1 {
+            let window_b = self.window_end - self.acked;
+            self.quick = (window_b / (2 * self.buffer.segment_b)).clamp(2, QUICK_ACKS);
+        }
+        if self.buffer.grow(segment) {
+            self.quick = self.quick.max(1);
+        }
+    }
+
+    /// Whether data in sequence is acknowledged before the application reads it: two segments, if they have not
+    /// reduced the free part of the buffer below the window, or quick ACKs (`__tcp_ack_snd_check`).
+    fn is_due(&mut self) -> bool {
+        if self.received - self.acked > self.buffer.segment_b {
+            if self.buffer.is_short() {
+                self.quick = 0;
+            }
+            if self.buffer.window_b() >= self.window_end - self.acked {
+                return true;
+            }
+        }
+        self.quick > 0
     }
 
     /// Executes the timer that is due at `now`; does nothing before its time.
@@ -266,9 +284,14 @@ impl Receiver {
         self.delayed_until = None;
         self.compressed_until = None;
         self.compressed = 0;
-        self.quick = self.quick.saturating_sub(1);
+        if self.buffer.is_short() {
+            self.quick = 0;
+        }
+        self.quick = self.quick.saturating_sub(u64::from(self.unanswered));
+        self.unanswered = false;
+        self.pushed = false;
         self.acked = self.received;
-        self.window_end = self.window_end.max(self.received + self.tuning.advertised_b);
+        self.window_end = self.window_end.max(self.received + self.buffer.window_b());
         self.counters.acks += 1;
         let mut sack = Sack::default();
         if let Some(span) = duplicate {
@@ -292,6 +315,7 @@ impl Receiver {
             sack,
             sent_at: now,
             echo: self.echo,
+            timestamps: self.config.timestamps,
             ..Segment::default()
         }
     }
@@ -350,8 +374,12 @@ impl Receiver {
             .iter()
             .take_while(|island| island.span.start <= self.received)
             .count();
+        let before = self.received;
         for island in self.islands.drain(..reached) {
             self.received = self.received.max(island.span.end);
+        }
+        if reached > 0 {
+            self.buffer.join(self.received - before, self.islands.is_empty());
         }
         reached > 0 && self.islands.is_empty()
     }
@@ -368,30 +396,5 @@ impl Receiver {
         } else {
             self.rtt_x8 - self.rtt_x8 / 8 + rtt
         };
-    }
-
-    /// The advertised window grows by two segments per arriving segment, up to the buffer
-    /// (`tcp_grow_window`).
-    fn grow_window(&mut self, segment: &Segment) {
-        let step_b = 2 * u64::from(segment.len_b.max(self.config.mss_b));
-        self.tuning.advertised_b = (self.tuning.advertised_b + step_b).min(self.tuning.buffer_b);
-    }
-
-    /// Once per round trip, sets the buffer to twice the data of the last round trip, and more while this
-    /// amount grows (`tcp_rcv_space_adjust`).
-    fn tune(&mut self, now: Nanos) {
-        let tuning = &mut self.tuning;
-        if self.rtt_x8 == 0 || now.saturating_sub(tuning.since).0 < self.rtt_x8 / 8 {
-            return;
-        }
-        let copied_b = self.received - tuning.from;
-        if copied_b > tuning.space_b {
-            let window_b = 2 * copied_b + 16 * u64::from(self.config.mss_b);
-            let growth_b = window_b * (copied_b - tuning.space_b) / tuning.space_b;
-            tuning.buffer_b = (window_b + 2 * growth_b).min(tuning.max_b).max(tuning.buffer_b);
-            tuning.space_b = copied_b;
-        }
-        tuning.since = now;
-        tuning.from = self.received;
     }
 }

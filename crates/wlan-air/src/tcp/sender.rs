@@ -1,10 +1,13 @@
 //! The sender.
 
+use std::collections::VecDeque;
+
+mod application;
 mod config;
 mod recovery;
 mod transmit;
 
-pub use config::{SenderConfig, Supply};
+pub use config::{SendBuffer, SenderConfig, Supply};
 
 use super::congestion::{Cwnd, Round};
 use super::rtt::Rtt;
@@ -86,6 +89,14 @@ struct Probe {
     resent: bool,
 }
 
+/// A super-packet: the stack passes several segments to the device at once, which splits them. The last one of several
+/// segments has PSH.
+#[derive(Clone, Copy, Debug)]
+struct SuperPacket {
+    end: u64,
+    push: bool,
+}
+
 /// A TCP sender. Call [`Sender::open`], then pass arriving segments to [`Sender::on_segment`] and expired
 /// timeouts to [`Sender::on_timeout`]. After each call, send all segments that [`Sender::poll`] returns.
 #[derive(Clone, Debug)]
@@ -100,8 +111,9 @@ pub struct Sender {
     acked: u64,
     sent: u64,
     supply: u64,
-    /// End of the receiver's window, and the largest window so far.
+    /// End of the receiver's window, its latest size, and its largest size so far.
     window_end: u64,
+    last_window_b: u64,
     window_max_b: u64,
     /// Losses before this octet belong to the current recovery.
     recover: u64,
@@ -121,6 +133,15 @@ pub struct Sender {
     limited_until: u64,
     most_outstanding: u32,
     sent_since_check: bool,
+    /// The rest of a super-packet that the device is splitting.
+    super_packet: Option<SuperPacket>,
+    /// End of the last segment that was not full.
+    small_end: u64,
+    /// Ends of the packets in the send buffer that were passed to the device.
+    packets: VecDeque<u64>,
+    /// Calls of the application before it asks again whether the socket is writable.
+    writes_left: u32,
+    stopped: bool,
     counters: SenderCounters,
 }
 
@@ -140,11 +161,13 @@ impl Sender {
             cwnd: Cwnd::new(config.congestion, config.initial_window),
             acked: 0,
             sent: 0,
-            supply: match config.supply {
-                Supply::Bulk => u64::MAX,
-                Supply::Octets(octets) => octets,
+            supply: if config.greeting_b > 0 {
+                config.greeting_b
+            } else {
+                config.first_supply()
             },
             window_end: 0,
+            last_window_b: 0,
             window_max_b: 0,
             recover: 0,
             reduction: Reduction::default(),
@@ -161,6 +184,11 @@ impl Sender {
             limited_until: 0,
             most_outstanding: 0,
             sent_since_check: false,
+            super_packet: None,
+            small_end: 0,
+            packets: VecDeque::new(),
+            writes_left: 0,
+            stopped: false,
             counters: SenderCounters::default(),
         })
     }
@@ -188,6 +216,7 @@ impl Sender {
     /// The application writes no more octets than have been sent.
     pub fn stop(&mut self) {
         self.supply = self.supply.min(self.sent);
+        self.stopped = true;
     }
 
     /// Octets acknowledged.
@@ -200,7 +229,8 @@ impl Sender {
     /// stopped.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Open && self.acked == self.supply
+        let ends = self.stopped || matches!(self.config.supply, Supply::Octets(_));
+        self.phase == Phase::Open && ends && self.acked == self.supply
     }
 
     /// Congestion window, segments.
@@ -242,6 +272,7 @@ impl Sender {
                 self.echo = segment.sent_at;
                 self.timer = None;
                 self.window_end = segment.window_b;
+                self.last_window_b = segment.window_b;
                 self.window_max_b = segment.window_b;
                 let rtt = now.saturating_sub(segment.echo);
                 self.rtt.sample(rtt, 0, 0);
@@ -258,11 +289,16 @@ impl Sender {
     fn on_ack(&mut self, now: Nanos, segment: &Segment) {
         self.echo = self.echo.max(segment.sent_at);
         self.window_end = self.window_end.max(segment.ack + segment.window_b);
+        self.last_window_b = segment.window_b;
         self.window_max_b = self.window_max_b.max(segment.window_b);
 
         let losses = self.board.losses();
         let progress = self.board.acknowledge(segment, now, self.rtt.min());
+        if self.acked < self.config.greeting_b && segment.ack >= self.config.greeting_b && !self.stopped {
+            self.supply = self.supply.saturating_add(self.config.first_supply());
+        }
         self.acked = segment.ack;
+        self.free_packets();
         if let Some(rtt) = progress.last_rtt {
             self.rtt.sample_min(rtt);
         }

@@ -122,6 +122,9 @@ impl Pipe {
             let (_, segment) = self.forth.pop_front()?;
             let answer = self.receiver.on_segment(self.now, &segment);
             self.answer(answer);
+            while let Some(answer) = self.receiver.read(self.now) {
+                self.answer(Some(answer));
+            }
         } else if back == Some(self.now) {
             let (at, segment) = self.back.pop_front()?;
             self.acks.push((at, segment));

@@ -14,6 +14,8 @@ use crate::words::{Direction, Kind, Transport, Word};
 /// Octets of a UDP header, and of a TCP header with timestamps.
 const UDP_LEN_B: usize = 8;
 const TCP_LEN_B: usize = 32;
+/// The MTU of the hosts' devices in lab air, which IP fragments datagrams to.
+const MTU_B: usize = 1500;
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Traffic {
@@ -29,6 +31,9 @@ pub(super) struct Traffic {
     window_bytes: Option<u64>,
     delayed_ack: Option<bool>,
     coalesce: Option<bool>,
+    timestamps: Option<bool>,
+    segmentation_offload: Option<bool>,
+    ip_fragments: Option<bool>,
 }
 
 impl Traffic {
@@ -50,6 +55,7 @@ impl Traffic {
             source,
             ip,
             contender: 0,
+            mtu_b: self.fragments().then_some(MTU_B),
         };
         let between = |(station, peer)| match self.direction {
             Direction::Up => vec![flow(station, peer)],
@@ -89,13 +95,25 @@ impl Traffic {
         }
     }
 
+    fn timestamps(&self) -> bool {
+        self.timestamps.unwrap_or(true)
+    }
+
+    /// Whether IP fragments datagrams that exceed the hosts' MTU. Otherwise, the hosts have no MTU.
+    fn fragments(&self) -> bool {
+        self.transport == Transport::Udp && self.ip_fragments.unwrap_or(false)
+    }
+
     fn tcp(&self) -> Tcp {
         let congestion = self.congestion_control;
         Tcp {
             congestion: congestion.map_or(CongestionControl::Cubic, |Word(congestion)| congestion),
-            window: self.window_bytes.map_or(Window::linux(), Window::Fixed),
+            window: self.window_bytes.map_or(Window::linux(), Window::Socket),
             delayed_ack: self.delayed_ack.unwrap_or(true),
             coalesce: self.coalesce(),
+            timestamps: self.timestamps(),
+            segmentation_offload: self.segmentation_offload.unwrap_or(true),
+            call_b: self.packet_size as u64,
         }
     }
 
@@ -104,7 +122,7 @@ impl Traffic {
         let Word(ip) = self.ip;
         match (self.transport, self.kind) {
             (Transport::Tcp, Kind::Saturated) => {
-                LlcSnap::LEN + ip.header_len_b() + TCP_LEN_B + ip.mss_b() as usize
+                LlcSnap::LEN + ip.header_len_b() + TCP_LEN_B + ip.mss_b(true) as usize
             }
             (Transport::Tcp, _) => LlcSnap::LEN + ip.header_len_b() + TCP_LEN_B + self.packet_size,
             (Transport::Udp, _) => self.datagram_msdu_b(),

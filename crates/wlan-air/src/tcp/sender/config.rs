@@ -23,6 +23,37 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// The data of the application.
     pub supply: Supply,
+    /// Whether segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Whether the device splits super-packets (TSO).
+    pub segmentation_offload: bool,
+    /// The send buffer that the application has set. `None`: Linux sizes the buffer, and it never limits the sender.
+    pub buffer: Option<SendBuffer>,
+    /// Octets that the application sends first; the other data follow when these are acknowledged.
+    pub greeting_b: u64,
+}
+
+/// A send buffer of a given size, and the application that fills it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendBuffer {
+    /// `SO_SNDBUF` in octets, which Linux doubles.
+    pub size_b: u64,
+    /// Octets that the application writes per call.
+    pub write_b: u64,
+    /// Calls whenever the socket is writable, that is when at most two thirds of the buffer are in use.
+    pub writes: u32,
+}
+
+impl SendBuffer {
+    /// iperf3 with this size of buffers (`-w`) and of writes (`-l`): ten writes whenever `select` returns.
+    #[must_use]
+    pub const fn iperf3(size_b: u64, write_b: u64) -> SendBuffer {
+        SendBuffer {
+            size_b,
+            write_b,
+            writes: 10,
+        }
+    }
 }
 
 impl SenderConfig {
@@ -34,6 +65,19 @@ impl SenderConfig {
             congestion,
             initial_window: 10,
             supply: Supply::Bulk,
+            timestamps: true,
+            segmentation_offload: true,
+            buffer: None,
+            greeting_b: 0,
+        }
+    }
+
+    /// Octets that the application has after the greeting and before its first write to a send buffer.
+    pub(super) fn first_supply(&self) -> u64 {
+        match self.supply {
+            Supply::Bulk if self.buffer.is_some() => 0,
+            Supply::Bulk => u64::MAX,
+            Supply::Octets(octets) => octets,
         }
     }
 
@@ -41,6 +85,9 @@ impl SenderConfig {
         check_mss(self.mss_b)?;
         if self.initial_window == 0 {
             return Err(TcpError::InitialWindow);
+        }
+        if self.buffer.is_some_and(|buffer| !buffer.is_valid()) {
+            return Err(TcpError::SendBuffer);
         }
         Ok(())
     }

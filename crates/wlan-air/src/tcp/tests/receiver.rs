@@ -4,6 +4,9 @@ use super::*;
 
 const MSS: u64 = MSS_IPV4_B as u64;
 
+/// Segments of a warm receiver.
+const WARM: u64 = 20;
+
 /// The n-th full segment, sent at time zero.
 fn segment(n: u64) -> Segment {
     Segment {
@@ -14,6 +17,14 @@ fn segment(n: u64) -> Segment {
     }
 }
 
+/// The answer to a segment, whose octets the application reads at once.
+fn answer(receiver: &mut Receiver, now: Nanos, segment: &Segment) -> Option<Segment> {
+    let answer = receiver.on_segment(now, segment);
+    let read = receiver.read(now);
+    assert_eq!(receiver.read(now), None);
+    answer.or(read)
+}
+
 /// A receiver after its handshake, its first 20 segments and its quick ACKs.
 fn warm(config: ReceiverConfig) -> Receiver {
     let mut receiver = Receiver::new(config).unwrap();
@@ -22,7 +33,7 @@ fn warm(config: ReceiverConfig) -> Receiver {
         ..Segment::default()
     };
     assert!(receiver.on_segment(Nanos::ZERO, &syn).unwrap().syn);
-    let answers = (0..20).filter(|&n| receiver.on_segment(Nanos(n), &segment(n)).is_some());
+    let answers = (0..WARM).filter(|&n| answer(&mut receiver, Nanos(n), &segment(n)).is_some());
     assert!(answers.count() >= 17, "quick ACKs at the start");
     receiver
 }
@@ -32,10 +43,10 @@ fn every_second_segment_is_acknowledged_and_a_single_one_after_40_ms() {
     let mut receiver = warm(ReceiverConfig::linux());
     let now = Nanos::from_ms(1);
     let answers: Vec<bool> = (20..26)
-        .map(|n| receiver.on_segment(now, &segment(n)).is_some())
+        .map(|n| answer(&mut receiver, now, &segment(n)).is_some())
         .collect();
     assert_eq!(answers, [false, true, false, true, false, true]);
-    assert_eq!(receiver.on_segment(now, &segment(26)), None);
+    assert_eq!(answer(&mut receiver, now, &segment(26)), None);
     let due = receiver.next_timeout().unwrap();
     assert_eq!(due, Nanos::from_ms(41));
     assert_eq!(receiver.on_timeout(due - Nanos(1)), None);
@@ -107,7 +118,7 @@ fn merged_segments_are_acknowledged_once() {
         "a segment after a gap must not merge"
     );
     let before = receiver.counters().acks;
-    let ack = receiver.on_segment(Nanos::from_ms(1), &merged).unwrap();
+    let ack = answer(&mut receiver, Nanos::from_ms(1), &merged).unwrap();
     assert_eq!((ack.ack, receiver.counters().acks - before), (30 * MSS, 1));
     let mut whole = segment(0);
     let joined = (1..60).take_while(|&n| whole.merge(&segment(n))).count();
@@ -124,4 +135,74 @@ fn the_window_never_shrinks() {
             edge = ack.ack + ack.window_b;
         }
     }
+}
+
+/// A receiver whose buffer the application has set, after its handshake. The segments fill the window.
+fn of_socket(read_b: u64) -> Receiver {
+    let config = ReceiverConfig {
+        window: Window::Socket(65_536),
+        read_b,
+        ..ReceiverConfig::linux()
+    };
+    let mut receiver = warm(config);
+    for n in WARM..60 {
+        answer(&mut receiver, Nanos::from_ms(1), &segment(n));
+    }
+    // The ACK of a burst leaves less than the largest window.
+    for n in 60..70 {
+        receiver.on_segment(Nanos::from_ms(1), &segment(n));
+    }
+    while receiver.read(Nanos::from_ms(1)).is_some() {}
+    receiver
+}
+
+/// Linux acknowledges two segments only if the window does not shrink. Of a burst, the first two are acknowledged at
+/// once, and the others when the application reads: at its first read, and when the free memory has doubled the window.
+#[test]
+fn a_burst_into_a_small_buffer_is_acknowledged_as_the_application_reads() {
+    let mut receiver = of_socket(MSS);
+    let now = Nanos::from_ms(2);
+    let at_once: Vec<u64> = (70..110)
+        .filter_map(|n| receiver.on_segment(now, &segment(n)))
+        .map(|ack| ack.ack / MSS)
+        .collect();
+    assert_eq!(at_once, [72]);
+    let first = receiver.read(now).unwrap();
+    let second = receiver.read(now).unwrap();
+    assert_eq!((first.ack, second.ack), (110 * MSS, 110 * MSS));
+    assert!(second.window_b >= 2 * first.window_b);
+    assert_eq!(receiver.read(now), None);
+}
+
+/// A reader that empties the buffer acknowledges a single segment at once if it has PSH.
+#[test]
+fn a_read_acknowledges_a_segment_with_psh() {
+    for push in [false, true] {
+        let mut receiver = of_socket(128 << 10);
+        let now = Nanos::from_ms(2);
+        let last = Segment { push, ..segment(70) };
+        assert_eq!(receiver.on_segment(now, &last), None);
+        assert_eq!(receiver.read(now).is_some(), push);
+    }
+}
+
+#[test]
+fn segments_merge_up_to_one_with_psh_and_with_equal_timestamps() {
+    let stamped = |n: u64, sent_at| Segment {
+        sent_at,
+        timestamps: true,
+        ..segment(n)
+    };
+    let (early, late) = (Nanos::from_ms(5), Nanos::from_ms(6));
+    let mut merged = stamped(0, early);
+    assert!(merged.merge(&stamped(1, early)));
+    assert!(!merged.merge(&stamped(2, late)));
+    assert!(merged.merge(&Segment {
+        push: true,
+        ..stamped(2, early)
+    }));
+    assert!(
+        !merged.merge(&stamped(3, early)),
+        "a segment after PSH must not merge"
+    );
 }

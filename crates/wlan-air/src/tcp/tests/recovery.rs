@@ -200,7 +200,8 @@ fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) ->
             let (_, forth, segment) = way.remove(i);
             if forth {
                 arrived.push(segment.span());
-                receiver.on_segment(now, &segment)
+                let answer = receiver.on_segment(now, &segment);
+                answer.or(receiver.read(now))
             } else {
                 sender.on_segment(now, &segment);
                 None

@@ -163,23 +163,39 @@ fn a_window_resets_after_a_long_idle_time() {
 fn packets_have_the_lengths_of_their_headers() {
     let data = Segment {
         len_b: MSS_IPV4_B,
+        timestamps: true,
         ..Segment::default()
     };
     assert_eq!(data.ip_len_b(IpVersion::V4), 1500);
     let data = Segment {
-        len_b: IpVersion::V6.mss_b(),
+        len_b: IpVersion::V6.mss_b(true),
+        timestamps: true,
         ..Segment::default()
     };
     assert_eq!(data.ip_len_b(IpVersion::V6), 1500);
     let syn = Segment {
         syn: true,
+        timestamps: true,
         ..Segment::default()
     };
     assert_eq!(
         (syn.ip_len_b(IpVersion::V4), syn.ip_len_b(IpVersion::V6)),
         (60, 80)
     );
-    let mut ack = Segment::default();
+    let plain = Segment {
+        len_b: IpVersion::V4.mss_b(false),
+        ..Segment::default()
+    };
+    assert_eq!(plain.ip_len_b(IpVersion::V4), 1500);
+    let syn = Segment {
+        timestamps: false,
+        ..syn
+    };
+    assert_eq!(syn.ip_len_b(IpVersion::V4), 52);
+    let mut ack = Segment {
+        timestamps: true,
+        ..Segment::default()
+    };
     let lengths = [0, 1, 2, 3, 4].map(|n| {
         let len_b = ack.ip_len_b(IpVersion::V4);
         ack.sack.push(Span { start: n, end: n + 1 });

@@ -1,0 +1,68 @@
+//! The application that fills a send buffer.
+
+use super::{Phase, SendBuffer, Sender};
+
+/// Memory of a packet without its payload: descriptor and headers (`SKB_TRUESIZE`).
+const PACKET_B: u64 = 960;
+
+impl Sender {
+    /// The application's next write, if the socket is writable; then [`Sender::poll`] may return segments. Without a
+    /// send buffer, the application has written everything.
+    pub fn write_next(&mut self) -> bool {
+        let Some(buffer) = self.config.buffer else {
+            return false;
+        };
+        if self.phase != Phase::Open || self.stopped || self.acked < self.config.greeting_b {
+            return false;
+        }
+        let (used_b, size_b) = (self.used_b(), 2 * buffer.size_b);
+        if self.writes_left == 0 && size_b.saturating_sub(used_b) >= used_b / 2 {
+            self.writes_left = buffer.writes;
+        }
+        if self.writes_left == 0 || used_b >= size_b {
+            self.writes_left = 0;
+            return false;
+        }
+        self.writes_left -= 1;
+        self.supply += buffer.write_b;
+        true
+    }
+
+    /// Memory of the packets that wait for transmission or for an acknowledgment (`sk_wmem_queued`).
+    fn used_b(&self) -> u64 {
+        let waiting_b = self.supply - self.sent;
+        let whole_b = u64::from(self.config.mss_b);
+        let waiting = if self.config.segmentation_offload {
+            u64::from(waiting_b > 0)
+        } else {
+            waiting_b.div_ceil(whole_b)
+        };
+        self.supply - self.acked + PACKET_B * (waiting + self.packets.len() as u64)
+    }
+
+    /// Notes that a packet of the send buffer was passed to the device.
+    pub(super) fn note_packet(&mut self, end: u64) {
+        if self.config.buffer.is_some() && self.packets.back().is_none_or(|&last| last < end) {
+            self.packets.push_back(end);
+        }
+    }
+
+    /// Frees the packets that are acknowledged.
+    pub(super) fn free_packets(&mut self) {
+        while self.packets.front().is_some_and(|&end| end <= self.acked) {
+            self.packets.pop_front();
+        }
+    }
+
+    /// Whether a segment that is not full must wait, because another one is in flight (Minshall's variant of the Nagle
+    /// algorithm). Only writes to a send buffer of a given size leave such segments.
+    pub(super) fn holds_small(&self) -> bool {
+        self.config.buffer.is_some() && self.acked < self.small_end
+    }
+}
+
+impl SendBuffer {
+    pub(super) fn is_valid(&self) -> bool {
+        self.size_b > 0 && self.write_b > 0 && self.writes > 0
+    }
+}
