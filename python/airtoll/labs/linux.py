@@ -210,6 +210,10 @@ def _network(
 
     Raises AirtollError if a program exits, or if a station does not connect in time.
     """
+    for role, host in hosts.items():
+        # hostapd and wpa_supplicant bring the devices up. With a link-local address, the kernel would solicit routers.
+        silent = ["ip", "link", "set", _INTERFACE, "addrgenmode", "none"]
+        succeed(host, silent, _COMMAND_TIMEOUT_S, f"lab linux: configuring {role}")
     with TemporaryDirectory(prefix="airtoll-linux-") as name, ExitStack() as stack:
         folder = Path(name)
         control = folder / "control"
