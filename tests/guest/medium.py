@@ -41,7 +41,7 @@ def main() -> None:
 
 def perform(name: str, scenario: Scenario) -> dict[str, Any]:
     """Run one scenario. In a command, {ROLE} is the IPv4 address of a host and {ROLE.mac} the MAC address."""
-    air = {key: tuple(map(tuple, value)) for key, value in scenario.air.items()}  # matrices
+    air: dict[str, Any] = {key: tuple(map(tuple, value)) for key, value in scenario.air.items()}  # matrices
     setattr(linux, "air_scenario", partial(air_scenario, **air))  # noqa: B010 - mypy
     lab = linux.Linux(LinkSettings(**scenario.link))
     cell = make_cell(lab="linux", **scenario.cell)

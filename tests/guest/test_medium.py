@@ -43,7 +43,7 @@ BEACON_INTERVAL_US: Final = 102_400
 MEAN_SLOTS: Final = 7.5  # of a contention window of 15
 AMSDU: Final = 0x80  # "A-MSDU Present" of the QoS Control field
 
-SATURATED: Final = {
+SATURATED: Final[Mapping[str, tuple[float, dict[str, Any]]]] = {
     "802.11a": (2.0, {"rate": "54 Mbit/s"}),
     "ht40": (1.2, {"phy": "ht", "rate": "mcs7", "bandwidth": 40}),
     "ht40 2 streams": (0.9, {"phy": "ht", "rate": "mcs15", "bandwidth": 40, "streams": 2}),
@@ -52,8 +52,8 @@ SATURATED: Final = {
 }
 """Seconds of traffic, and the cell."""
 
-HT: Final = {"phy": "ht", "rate": "mcs7", "bandwidth": 20, "security": "ccmp"}
-TWO: Final = {"topology": "stations", "stations": 2}
+HT: Final[dict[str, Any]] = {"phy": "ht", "rate": "mcs7", "bandwidth": 20, "security": "ccmp"}
+TWO: Final[dict[str, Any]] = {"topology": "stations", "stations": 2}
 HIDDEN: Final = [[1, 1, 1], [1, 1, 0], [1, 0, 1]]
 """Each station hears only itself and the access point."""
 
