@@ -24,7 +24,7 @@ from made_cell import make_cell
 
 @dataclass(frozen=True)
 class Scenario:
-    """A cell and what its hosts do."""
+    """A cell, and the commands of its hosts."""
 
     cell: dict[str, Any]
     until_ms: int  # since the link came up; then the commands end

@@ -1,4 +1,4 @@
-"""What lab linux puts on the air, as the capture of the medium shows it."""
+"""The frames that lab linux puts on the air, as the capture of the medium shows them."""
 
 import json
 import sys

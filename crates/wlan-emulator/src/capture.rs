@@ -159,9 +159,10 @@ impl Capture {
             Kind::CtsToSelf => Cts { duration_us, ra: ta }.emit(&mut octets),
             Kind::Ack => Ack { duration_us, ra }.emit(&mut octets),
             Kind::BlockAck => {
-                let Received { scoreboards, tid } = ppdu
-                    .receiver
-                    .map_or_else(Received::default, |originator| self.received[ppdu.sender][originator]);
+                let Received { scoreboards, tid } =
+                    ppdu.receiver.map_or_else(Received::default, |originator| {
+                        self.received[ppdu.sender][originator]
+                    });
                 let scoreboard = scoreboards[usize::from(tid) % TIDS];
                 BlockAck {
                     duration_us,
