@@ -335,6 +335,44 @@ fn the_driver_chooses_the_protection_of_each_exchange() {
     }
 }
 
+/// The radio compares its threshold with the octets of the whole A-MPDU.
+#[test]
+fn the_rts_threshold_of_a_station_applies_beside_its_driver() {
+    let mut config = driven(ht_config(ht(7), 2));
+    config.stations[0].rts_threshold_b = Some(LEN_B + 100);
+    let mut medium = Medium::with_driver(config, request).unwrap();
+    medium.enqueue(group(0), msdu(us(1000), 2 * LEN_B, frame(9, &[alone(ht(7))])));
+    enqueue(
+        &mut medium,
+        &[
+            &[alone(ht(7))],
+            &[aggregable(ht(7))],
+            &[aggregable(ht(7))],
+            &[TxRequest {
+                protection: Protection::CtsToSelf,
+                ..alone(ht(7))
+            }],
+        ],
+    );
+    let kinds: Vec<_> = ppdus(&mut medium).iter().map(|ppdu| ppdu.kind).collect();
+    let data = |mpdus| Kind::Data { mpdus };
+    assert_eq!(
+        kinds,
+        [
+            data(1),
+            Kind::Ack,
+            data(1),
+            Kind::Rts,
+            Kind::Cts,
+            data(2),
+            Kind::BlockAck,
+            Kind::CtsToSelf,
+            data(1),
+            Kind::Ack
+        ]
+    );
+}
+
 /// The receiver does not hear the RTS. The frame is never sent, so its chain does not advance.
 #[test]
 fn unanswered_rts_end_at_the_retry_limit() {
@@ -393,10 +431,6 @@ fn a_driver_replaces_the_settings_of_its_stations() {
     assert_eq!(
         with(&|s| s.protection = Protection::CtsToSelf),
         chosen("protection")
-    );
-    assert_eq!(
-        with(&|s| s.rts_threshold_b = Some(500)),
-        chosen("an RTS threshold")
     );
     assert_eq!(
         with(&|s| s.fragmentation_threshold_b = Some(500)),

@@ -36,11 +36,14 @@ mod writer;
 /// are dropped and counted, as in a card's driver whose buffers are full.
 const LIMIT_B: usize = 64 << 20;
 
+/// Number of TIDs of traffic that is prioritised (9.2.4.5.2).
+const TIDS: usize = 8;
+
 /// The addresses and properties of the stations.
 pub struct Names {
     /// The addresses of the stations, by station number.
     pub addresses: Vec<MacAddr>,
-    /// The TID of the stations' QoS data frames.
+    /// The TID of QoS data frames, unless [`Capture::end_of_tid`] names another one.
     pub tid: u8,
     /// Station 0, if the medium sends its beacons.
     pub access_point: Option<AccessPoint>,
@@ -55,10 +58,19 @@ pub struct Capture {
     before: Nanos,
     names: Names,
     /// The MPDUs that each station has received from each other station: by recipient, then by originator.
-    scoreboards: Vec<Vec<Scoreboard>>,
+    received: Vec<Vec<Received>>,
     /// PPDUs on the air.
     on_air: Vec<OnAir>,
     ampdu_reference: u32,
+}
+
+/// The MPDUs that a station has received from another station.
+#[derive(Clone, Copy, Default)]
+struct Received {
+    /// One agreement per TID.
+    scoreboards: [Scoreboard; TIDS],
+    /// The TID of the last MPDU.
+    tid: u8,
 }
 
 /// A PPDU on the air.
@@ -84,7 +96,7 @@ impl Capture {
             writer: Writer::start(file, finish, LIMIT_B)?,
             origin_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
             before: Nanos::ZERO,
-            scoreboards: vec![vec![Scoreboard::default(); names.addresses.len()]; names.addresses.len()],
+            received: vec![vec![Received::default(); names.addresses.len()]; names.addresses.len()],
             names,
             on_air: Vec::new(),
             ampdu_reference: 0,
@@ -139,7 +151,6 @@ impl Capture {
         let ra = ppdu
             .receiver
             .map_or(MacAddr::BROADCAST, |station| self.names.addresses[station]);
-        let tid = self.names.tid;
         let mut octets = [0; MAX_LEN_B];
         let len = match ppdu.kind {
             Kind::Data { .. } => return,
@@ -148,9 +159,11 @@ impl Capture {
             Kind::CtsToSelf => Cts { duration_us, ra: ta }.emit(&mut octets),
             Kind::Ack => Ack { duration_us, ra }.emit(&mut octets),
             Kind::BlockAck => {
-                let scoreboard = ppdu.receiver.map_or_else(Scoreboard::default, |originator| {
-                    self.scoreboards[ppdu.sender][originator]
-                });
+                let Received { scoreboards, tid } =
+                    ppdu.receiver.map_or_else(Received::default, |originator| {
+                        self.received[ppdu.sender][originator]
+                    });
+                let scoreboard = scoreboards[usize::from(tid) % TIDS];
                 BlockAck {
                     duration_us,
                     ra,
@@ -177,9 +190,16 @@ impl Capture {
 
     /// Records the end of a PPDU. `arrived` are the sequence numbers of the MPDUs that its receiver has.
     pub fn end(&mut self, ppdu: &Ppdu, arrived: impl Iterator<Item = u16>) {
+        self.end_of_tid(ppdu, self.names.tid, arrived);
+    }
+
+    /// Like [`end`](Self::end), for a PPDU with MPDUs of this TID.
+    pub fn end_of_tid(&mut self, ppdu: &Ppdu, tid: u8, arrived: impl Iterator<Item = u16>) {
         if let Some(station) = ppdu.receiver {
+            let received = &mut self.received[station][ppdu.sender];
             for sequence in arrived {
-                self.scoreboards[station][ppdu.sender].receive(sequence);
+                received.tid = tid;
+                received.scoreboards[usize::from(tid) % TIDS].receive(sequence);
             }
         }
         let Some(index) = self.on_air.iter().position(|air| air.sender == ppdu.sender) else {

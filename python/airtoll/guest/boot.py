@@ -39,7 +39,7 @@ STILL_S: Final = 60.0
 """Real time without a sign of life after which a guest in virtual time counts as hanging."""
 
 _STOP_QUEUE: Final = 256
-"""Frames that a radio holds before it stops its queues: four of the longest A-MPDUs."""
+"""Frames of an access category that a radio holds before it stops the queue: four of the longest A-MPDUs."""
 
 _MAX_QUEUE: Final = 100_000
 """Frames that a radio holds before it drops some. It stops its queues long before."""

@@ -47,6 +47,7 @@ from airtoll.study.security import SecurityProfile, with_ready_made
 
 CAN_SET: Final = (
     *("band", "wpa_key_mgmt", "ieee80211w", "beacon_prot", "beacon_interval", "error_model", "rate_control"),
+    "rts_threshold",
     *("congestion_control", "window", "udp_buffer", "timestamps", "sack", "segmentation_offload"),
     *("ip_fragments", "wired_rate", "wired_delay"),
 )
@@ -240,6 +241,10 @@ def _network(
 
     Raises AirtollError if a program exits, or if a station does not connect in time.
     """
+    for role, host in hosts.items():
+        # hostapd and wpa_supplicant bring the devices up. With a link-local address, the kernel would solicit routers.
+        silent = ["ip", "link", "set", _INTERFACE, "addrgenmode", "none"]
+        succeed(host, silent, _COMMAND_TIMEOUT_S, f"lab linux: configuring {role}")
     with TemporaryDirectory(prefix="airtoll-linux-") as name, ExitStack() as stack:
         folder = Path(name)
         control = folder / "control"

@@ -47,7 +47,8 @@ pub struct StationConfig {
     /// acknowledged or dropped.
     pub queue_limit: usize,
     /// An exchange with a PSDU longer than this many octets starts with RTS and CTS (dot11RTSThreshold); none
-    /// disables RTS.
+    /// disables RTS. With [`RateControl::Driver`], it applies to exchanges for which the driver requests no
+    /// protection.
     pub rts_threshold_b: Option<usize>,
     /// An MSDU whose MPDU would exceed this many octets is fragmented (dot11FragmentationThreshold).
     pub fragmentation_threshold_b: Option<usize>,
@@ -77,7 +78,6 @@ impl StationConfig {
     fn check_driver(&self) -> Result<(), ConfigError> {
         let settings = [
             ("protection", self.protection != Protection::None),
-            ("an RTS threshold", self.rts_threshold_b.is_some()),
             (
                 "a fragmentation threshold",
                 self.fragmentation_threshold_b.is_some(),

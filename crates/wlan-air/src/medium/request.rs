@@ -10,7 +10,8 @@ pub struct TxRequest {
     /// The mode. The BSS must carry it ([`Bss::carries`](crate::phy::Bss::carries)).
     pub mode: Mode,
     /// The frame before the PPDU. A group-addressed frame has no receiver that could answer an RTS, so
-    /// [`Protection::RtsCts`] has no effect on it.
+    /// [`Protection::RtsCts`] has no effect on it. With [`Protection::None`], the RTS threshold of the station
+    /// decides.
     pub protection: Protection,
     /// Whether the frame may share an A-MPDU with other frames. Otherwise it is sent alone and answered by an
     /// Ack.
@@ -55,13 +56,14 @@ impl<F> Medium<F> {
             );
             let protection = match asked.protection {
                 // No station would answer the RTS.
-                Protection::RtsCts if is_group => Protection::None,
-                protection => protection,
+                Protection::RtsCts | Protection::None if is_group => Some(Protection::None),
+                Protection::None => None,
+                protection => Some(protection),
             };
             return Some(Plan {
                 flow,
                 choice: Choice::given(asked.mode),
-                protection: Some(protection),
+                protection,
                 alone: is_group || !asked.aggregable,
             });
         }

@@ -198,7 +198,11 @@ impl Air {
                 if let Some(capture) = &mut self.capture {
                     let outstanding = self.medium.outstanding(ppdu.sender);
                     let arrived = outstanding.filter(|&(_, arrived)| arrived && is_data(&ppdu));
-                    capture.end(&ppdu, arrived.filter_map(|(frame, _)| frame.sequence()));
+                    let mut under_agreement = arrived
+                        .filter_map(|(frame, _)| Some((frame.tid()?, frame.sequence()?)))
+                        .peekable();
+                    let tid = under_agreement.peek().map_or(0, |&(tid, _)| tid);
+                    capture.end_of_tid(&ppdu, tid, under_agreement.map(|(_, sequence)| sequence));
                 }
                 if received && is_data(&ppdu) {
                     self.counters
@@ -213,18 +217,19 @@ impl Air {
 
     fn begin(&mut self, ppdu: &Ppdu) {
         let duration = self.medium.duration(ppdu.sender);
-        let Some(capture) = &mut self.capture else { return };
         if !is_data(ppdu) {
-            capture.begin(ppdu, duration);
+            if let Some(capture) = &mut self.capture {
+                capture.begin(ppdu, duration);
+            }
             return;
         }
-        capture.begin_data(
-            ppdu,
-            self.medium.on_air(ppdu.sender).map(|frame| {
-                frame.set_duration(duration_us(duration));
-                &frame.octets[..]
-            }),
-        );
+        for frame in self.medium.on_air(ppdu.sender) {
+            frame.start(duration_us(duration));
+        }
+        if let Some(capture) = &mut self.capture {
+            let frames = self.medium.on_air(ppdu.sender);
+            capture.begin_data(ppdu, frames.map(|frame| &frame.octets[..]));
+        }
     }
 
     /// Queues received frames at the radios of their receivers.
@@ -238,7 +243,6 @@ impl Air {
             ..
         } = self;
         for (delivery, frame) in medium.deliver() {
-            frame.set_retry(delivery.retries > 0);
             let is_new = |&to: &usize| to != delivery.route.from && !delivery.receivers.contains(&to);
             let overhearing = monitors.iter().copied().filter(is_new);
             for to in delivery.receivers.iter().copied().chain(overhearing) {

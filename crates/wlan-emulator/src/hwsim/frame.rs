@@ -42,6 +42,8 @@ const DSSS_KBPS: [u32; 4] = [1_000, 2_000, 5_500, 11_000];
 
 /// Subtype of beacons (Table 9-1).
 const SUBTYPE_BEACON: u8 = 8;
+/// Subtype of PS-Poll frames (Table 9-1).
+const SUBTYPE_PS_POLL: u8 = 10;
 
 /// Duration field of a MAC header (9.2.4.2).
 const DURATION_AT: usize = 2;
@@ -91,6 +93,8 @@ pub struct Frame {
     /// Centre frequency of the sender's channel in MHz.
     pub freq_mhz: u32,
     control: FrameControl,
+    /// Whether the frame was on the air before.
+    was_sent: bool,
     /// At least one try.
     chain: ArrayVec<Try, RATES>,
 }
@@ -145,6 +149,7 @@ impl Frame {
         Some(Self {
             octets,
             control,
+            was_sent: false,
             cookie,
             flags,
             freq_mhz,
@@ -164,6 +169,14 @@ impl Frame {
         }
     }
 
+    /// The TID of a QoS Data frame.
+    pub fn tid(&self) -> Option<u8> {
+        match self.kind() {
+            Kind::Data(tid) => tid,
+            Kind::Beacon | Kind::Management => None,
+        }
+    }
+
     /// Address 1.
     pub fn receiver(&self) -> MacAddr {
         MacAddr(
@@ -180,15 +193,19 @@ impl Frame {
             .then(|| SequenceControl::from_bits(u16::from_le_bytes(*field)).number)
     }
 
-    /// Sets the Duration field, as a radio does in each transmission.
-    pub fn set_duration(&mut self, duration_us: u16) {
-        self.octets[DURATION_AT..DURATION_AT + 2].copy_from_slice(&duration_us.to_le_bytes());
+    /// Sets the Duration field and the Retry bit, as a radio does when a transmission starts.
+    pub fn start(&mut self, duration_us: u16) {
+        // The field of a PS-Poll frame is the AID (9.3.1.5).
+        if !self.is_ps_poll() {
+            self.octets[DURATION_AT..DURATION_AT + 2].copy_from_slice(&duration_us.to_le_bytes());
+        }
+        let control = self.control.with(FrameControl::RETRY, self.was_sent);
+        self.octets[..2].copy_from_slice(&control.0.to_le_bytes());
+        self.was_sent = true;
     }
 
-    /// Sets or clears the Retry bit, as a radio does in each transmission.
-    pub fn set_retry(&mut self, retry: bool) {
-        let control = self.control.with(FrameControl::RETRY, retry);
-        self.octets[..2].copy_from_slice(&control.0.to_le_bytes());
+    fn is_ps_poll(&self) -> bool {
+        self.control.frame_type() == FrameType::Control && self.control.subtype() == SUBTYPE_PS_POLL
     }
 
     /// The transmission that mac80211 asks for after this number of transmissions.
@@ -358,6 +375,26 @@ mod tests {
         assert_eq!(frame.kind(), Kind::Beacon);
         assert_eq!(frame.request(0).unwrap().mode, bss.beacon_mode());
         assert_eq!(frame.request(1), None);
+    }
+
+    #[test]
+    fn a_retransmission_has_the_retry_bit_and_its_own_duration() {
+        let bss = Bss::new(&OFDM, Band::Ghz5);
+        let mut data = frame([0x88, 1], 0, &[rate(7, 2, 0)], &bss);
+        data.start(44);
+        assert_eq!(data.octets[..4], [0x88, 1, 44, 0]);
+        data.start(60);
+        assert_eq!(data.octets[..4], [0x88, 1 | 8, 60, 0]);
+    }
+
+    #[test]
+    fn a_ps_poll_keeps_its_aid() {
+        let bss = Bss::new(&OFDM, Band::Ghz5);
+        let mut poll = frame([0xa4, 0], 0, &[rate(0, 2, 0)], &bss);
+        poll.octets[2..4].copy_from_slice(&[1, 0xc0]);
+        poll.start(44);
+        assert_eq!(poll.octets[..4], [0xa4, 0, 1, 0xc0]);
+        assert_eq!(poll.tid(), None);
     }
 
     #[test]

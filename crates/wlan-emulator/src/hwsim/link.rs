@@ -161,7 +161,6 @@ fn beneath_mac80211(station: &StationConfig, contenders: Contenders) -> StationC
             ..station.aggregation
         },
         queue_limit: QUEUE_LIMIT,
-        rts_threshold_b: None,
         fragmentation_threshold_b: None,
         protection: Protection::None,
         ..station.clone()
