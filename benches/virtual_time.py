@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "guest"))
 
-from air_capture import read, steady
+from air_capture import BEACON_INTERVAL_US, read, steady
 
 from airtoll.guest import recipe
 from airtoll.labs.emulated import air_scenario
@@ -33,8 +33,6 @@ SECONDS = 3.0
 WARMUP_S = 0.5
 
 STATION = "02:00:00:00:00:02"
-INTERVAL_US = 102_400  # between beacons
-MEAN_SLOTS = 7.5  # of a contention window of 15
 
 STUDY = """
 title = "Virtual time"
@@ -123,9 +121,9 @@ and grows with other load on the machine. The throughput does not depend on the 
 
 ## Closed forms
 
-UDP 1472 B of a saturated station in lab `linux` over {steady:g} s, from the capture of the air, beside the closed form
+UDP 1472 B of a saturated station in lab `linux`, from the capture of the air, beside the closed form
 of `airtoll model` with the airtime of the same beacons. The column "without chance" is the difference if the mean of
-the drawn backoffs were 7.5 slots. `tests/guest/test_medium.py` requires 0.3 % in this column, and 0.4 % from iperf3.
+the drawn backoffs were 7.5 slots. `tests/guest/test_medium.py` requires 0.1 % in this column, and 0.4 % from iperf3.
 
 {closed}
 """
@@ -190,10 +188,10 @@ def closed_form_rows(air: Air, directory: Path) -> list[list[str]]:
         cell = record.run.cell
         form = closed_forms(air_scenario(cell, LinkSettings())).values["single_station"]
         frames = list(read(directory / "captured" / "runs" / record.run.id / "raw" / "air.pcap"))
-        found = steady(frames, STATION, form["cycle_us"] - form["backoff_us"], SECONDS)
+        found = steady(frames, STATION, form["cycle_us"] - form["backoff_us"])
         size_b = int(cell.packet_size)
-        expected = form["throughput_mbps"] * (1 - found.beacon_us / INTERVAL_US)
-        without_chance = found.mbit_per_s_without_chance(size_b, MEAN_SLOTS) / form["throughput_mbps"]
+        expected = form["throughput_mbps"] * (1 - found.beacon_us / BEACON_INTERVAL_US)
+        without_chance = found.mbit_per_s_without_chance(size_b) / form["throughput_mbps"]
         on_air = found.mbit_per_s(size_b)
         lines.append(
             [
@@ -233,7 +231,6 @@ def main() -> None:
         seconds=SECONDS,
         warmup=WARMUP_S,
         table=table_of(heads, table),
-        steady=SECONDS,
         closed=table_of(closed_heads, closed),
     )
     if arguments.write:

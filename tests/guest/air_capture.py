@@ -4,6 +4,7 @@ import struct
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,11 @@ RETRY, POWER_MANAGEMENT = 0x08, 0x10  # bits of the Frame Control field
 PIFS_US: Final = 25.0  # in the 5 GHz band (IEEE Std 802.11-2020, Table 17-21)
 SLOT_US: Final = 9.0
 
-END_NS: Final = 100_000_000
-"""Time before the last exchange in which the station may no longer be saturated."""
+MEAN_SLOTS: Final = 7.5  # of the backoffs of a contention window of 15
+BEACON_INTERVAL_US: Final = 102_400
+
+BEGIN_NS: Final = 200_000_000
+"""Time after the first exchange in which the station may not be saturated yet."""
 
 _FILE_HEADER_B: Final = 24
 _RECORD: Final = struct.Struct("<IIII")
@@ -118,34 +122,36 @@ class Steady:
         """The throughput."""
         return self.datagrams * payload_b * 8 / self.seconds / 1e6
 
-    def mbit_per_s_without_chance(self, payload_b: int, mean_slots: float) -> float:
-        """The throughput without beacons, if the mean of the backoffs were this one."""
+    def mbit_per_s_without_chance(self, payload_b: int) -> float:
+        """The throughput without beacons, if the mean of the backoffs were `MEAN_SLOTS`."""
         drawn = sum(self.slots) / len(self.slots)
-        excess_us = self.beacons * self.beacon_us + self.exchanges * (drawn - mean_slots) * SLOT_US
+        excess_us = self.beacons * self.beacon_us + self.exchanges * (drawn - MEAN_SLOTS) * SLOT_US
         return self.datagrams * payload_b * 8 / (self.seconds * 1e6 - excess_us)
 
 
-def steady(frames: Sequence[Frame], sender: str, cycle_less_backoff_us: float, window_s: float) -> Steady:
-    """The last `window_s` seconds of the station's saturated exchanges, before `END_NS`."""
-    own = [
-        one for one in exchanges(frames) if one.mpdus[0].sender == sender and len(one.mpdus[0].octets) > 1000
-    ]
-    until_ns = own[-1].mpdus[0].ns - END_NS
-    own = [one for one in own if until_ns - window_s * 1e9 <= one.mpdus[0].ns <= until_ns]
+def steady(frames: Sequence[Frame], sender: str, cycle_less_backoff_us: float) -> Steady:
+    """The longest time in which the air has only the station's saturated exchanges and beacons."""
+
+    def is_own(frame: Frame) -> bool:
+        return frame.is_data and frame.sender == sender and len(frame.octets) > 1000
+
+    own = [one for one in exchanges(frames) if is_own(one.mpdus[0])]
+    begin_ns = own[0].mpdus[0].ns + BEGIN_NS
+    others = [frame for frame in frames if frame.kind[0] != CONTROL and not is_own(frame)]
+    beacons = [frame for frame in others if frame.kind == (MANAGEMENT, BEACON)]
+    strangers = [frame.ns for frame in others if frame.kind != (MANAGEMENT, BEACON) and frame.ns > begin_ns]
+    since_ns, until_ns = max(
+        pairwise([begin_ns, *strangers, own[-1].mpdus[0].ns]), key=lambda span: span[1] - span[0]
+    )
+    own = [one for one in own if since_ns <= one.mpdus[0].ns < until_ns]
     starts = [one.mpdus[0].ns for one in own]
-    beacons = [frame for frame in frames if frame.kind == (MANAGEMENT, BEACON)]
     beacons = [frame for frame in beacons if starts[0] <= frame.ns < starts[-1]]
-    others = [
-        frame.ns
-        for frame in frames
-        if frame.kind[0] != CONTROL
-        and not (frame.is_data and frame.sender == sender and len(frame.octets) > 1000)
-    ]
+    at = [frame.ns for frame in beacons]
     lengths = {len(one.mpdus) for one in own[:-1]}
     slots = [
         ((second - first) / 1e3 - cycle_less_backoff_us) / SLOT_US
-        for first, second, one in zip(starts, starts[1:], own, strict=False)
-        if bisect(others, first) == bisect(others, second) and len(one.mpdus) == max(lengths)
+        for (first, second), one in zip(pairwise(starts), own, strict=False)
+        if bisect(at, first) == bisect(at, second) and len(one.mpdus) == max(lengths)
     ]
     return Steady(
         seconds=(starts[-1] - starts[0]) / 1e9,

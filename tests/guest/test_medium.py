@@ -10,11 +10,13 @@ from typing import Any, Final
 import pytest
 from air_capture import (
     BEACON,
+    BEACON_INTERVAL_US,
     BLOCK_ACK,
     CONTROL,
     CTS,
     DATA,
     MANAGEMENT,
+    MEAN_SLOTS,
     NULL,
     POWER_MANAGEMENT,
     QOS,
@@ -39,18 +41,16 @@ from airtoll.study.link import LinkSettings
 AP, STA, STA2 = (f"02:00:00:00:00:0{number}" for number in (1, 2, 3))
 GROUP: Final = "ff:ff:ff:ff:ff:ff"
 PAYLOAD_B: Final = 1472
-BEACON_INTERVAL_US: Final = 102_400
-MEAN_SLOTS: Final = 7.5  # of a contention window of 15
 AMSDU: Final = 0x80  # "A-MSDU Present" of the QoS Control field
 
 SATURATED: Final[Mapping[str, tuple[float, dict[str, Any]]]] = {
     "802.11a": (2.0, {"rate": "54 Mbit/s"}),
-    "ht40": (1.2, {"phy": "ht", "rate": "mcs7", "bandwidth": 40}),
-    "ht40 2 streams": (0.9, {"phy": "ht", "rate": "mcs15", "bandwidth": 40, "streams": 2}),
-    "vht80": (0.9, {"phy": "vht", "rate": "mcs9", "bandwidth": 80}),
-    "vht80 2 streams": (0.8, {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "streams": 2}),
+    "ht40": (2.0, {"phy": "ht", "rate": "mcs7", "bandwidth": 40}),
+    "ht40 2 streams": (1.5, {"phy": "ht", "rate": "mcs15", "bandwidth": 40, "streams": 2}),
+    "vht80": (1.5, {"phy": "vht", "rate": "mcs9", "bandwidth": 80}),
+    "vht80 2 streams": (1.2, {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "streams": 2}),
 }
-"""Seconds of traffic, and the cell."""
+"""Seconds of traffic, in which one A-MPDU is less than 0.3 % of what iperf3 counts, and the cell."""
 
 HT: Final[dict[str, Any]] = {"phy": "ht", "rate": "mcs7", "bandwidth": 20, "security": "ccmp"}
 TWO: Final[dict[str, Any]] = {"topology": "stations", "stations": 2}
@@ -78,13 +78,13 @@ def scenarios() -> dict[str, dict[str, Any]]:
         }
         for name, (took_s, cell) in SATURATED.items()
     }
-    for name, cell, roles in (
-        ("categories of a station", HT, ("sta", "sta")),
-        ("categories of two stations", {**HT, **TWO}, ("sta1", "sta2")),
+    for name, cell, roles, until_ms in (
+        ("categories of a station", HT, ("sta", "sta"), 900),
+        ("categories of two stations", {**HT, **TWO}, ("sta1", "sta2"), 4300),
     ):
         best_effort, voice = roles
-        script = [*iperf3(50, best_effort, 5201, 1.0), *iperf3(100, voice, 5202, 1.0, "--dscp ef")]
-        found[name] = {"cell": cell, "until_ms": 900, "script": script}
+        script = [*iperf3(50, best_effort, 5201, 5.0), *iperf3(100, voice, 5202, 5.0, "--dscp ef")]
+        found[name] = {"cell": cell, "until_ms": until_ms, "script": script}
     found["power save"] = {
         "cell": HT,
         "until_ms": 2200,
@@ -171,10 +171,9 @@ def closed_form(name: str) -> dict[str, Any]:
 
 
 def in_steady_state(job: Path, name: str) -> Steady:
-    """The exchanges of the saturated station, without those of the first 0.2 s and the last 0.1 s."""
+    """The exchanges of the saturated station in its steady state."""
     form = closed_form(name)
-    cycle_less_backoff_us = form["cycle_us"] - form["backoff_us"]
-    return steady(captured(job, name), STA, cycle_less_backoff_us, SATURATED[name][0] - 0.3)
+    return steady(captured(job, name), STA, form["cycle_us"] - form["backoff_us"])
 
 
 @pytest.mark.parametrize("name", SATURATED)
@@ -184,9 +183,8 @@ def test_a_saturated_station_follows_the_closed_form(job: Path, name: str) -> No
     assert all(slots == pytest.approx(round(slots), abs=1e-6) and 0 <= slots <= 15 for slots in found.slots)
     mean = sum(found.slots) / len(found.slots)
     assert mean == pytest.approx(MEAN_SLOTS, abs=4 * 4.61 / len(found.slots) ** 0.5), "four standard errors"
-    without_chance = found.mbit_per_s_without_chance(PAYLOAD_B, MEAN_SLOTS)
-    # Within 0.02 % in most runs; another frame of Linux in the window takes some tenths of a percent.
-    assert without_chance == pytest.approx(form["throughput_mbps"], rel=0.003)
+    without_chance = found.mbit_per_s_without_chance(PAYLOAD_B)
+    assert without_chance == pytest.approx(form["throughput_mbps"], rel=0.001)
 
 
 @pytest.mark.parametrize("name", SATURATED)
@@ -215,8 +213,9 @@ def test_voice_and_best_effort_of_a_station_share_the_air_as_edca_says(job: Path
 
 def test_voice_and_best_effort_of_two_stations_share_the_air_as_edca_says(job: Path) -> None:
     frames = captured(job, "categories of two stations")
-    best_effort, voice = mbit_per_s(frames, STA, 0.6), mbit_per_s(frames, STA2, 0.6)
-    assert voice > 1.5 * best_effort
+    # Collisions decide which station is ahead for up to a second.
+    best_effort, voice = mbit_per_s(frames, STA, 4.0), mbit_per_s(frames, STA2, 4.0)
+    assert voice > 3 * best_effort
     assert best_effort > 2, "best effort does not starve"
 
 
