@@ -31,10 +31,10 @@ probes = ["throughput"]
 SCRIPT = """
 cd /run/job
 iw reg set US
-until iw reg get | grep -q "country US"; do sleep 0.05; done
+timeout 10 sh -c 'until iw reg get | grep -q "country US"; do sleep 0.05; done'
 iw dev > before
 airtoll run {study} --out result > first 2>&1 &
-until grep -q 1/2 first; do sleep 0.05; done
+while kill -0 $! && ! grep -q 1/2 first; do sleep 0.05; done
 kill -KILL $!
 airtoll run --resume result > second 2>&1
 iw dev > after

@@ -126,6 +126,7 @@ def test_a_beacon_interval_that_hostapd_lacks_is_refused(cell: MakeCell, interva
     [
         ("ab", {}, {}, None),
         ("a", {}, {}, "radios: the cell requires 2 radios, and the study has 1"),
+        ("aa", {}, {}, "radios: a, a: each host requires a radio of its own"),
         ("ab", {}, {"topology": "through-ap"}, "radios: the cell requires 3 radios, and the study has 2"),
         ("ab", {}, {"topology": "wired-ap"}, None),
         (

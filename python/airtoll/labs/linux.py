@@ -139,6 +139,8 @@ class Linux:
         on_air = 1 + len({role for pair in pairs(cell) for role in pair} - {"ap", "server"})
         if len(self._radios) < on_air:
             yield f"radios: the cell requires {on_air} radios, and the study has {len(self._radios)}"
+        if len(set(self._radios)) < len(self._radios):
+            yield f"radios: {', '.join(self._radios)}: each host requires a radio of its own"
         for setting in settings.given():
             if setting in _OF_MEDIUM:
                 yield f"link.{setting}: radios of this machine have no setting for it"

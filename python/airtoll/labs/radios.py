@@ -114,8 +114,8 @@ def _return(radio: Radio, host: NamespaceHost) -> None:
 
 
 def _rename(host: NamespaceHost, old: str, new: str) -> None:
-    down = ["ip", "link", "set", old, "down"]
-    for argv in (down, [*down[:-1], "name", new]) if old != new else (down,):
+    for change in (("down",), ("name", new)):
+        argv = ["ip", "link", "set", old, *change]
         succeed(host, argv, _TIMEOUT_S, f"lab linux: the radio of {host.name}")
 
 

@@ -89,19 +89,24 @@ def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
             after = ends[1].machines[role]
             busy_s, idle_s = _between(before, after)
             found.append(sample("cpu_system", role, ends, busy_s, busy_s + idle_s))
-    for metric, counter in _LINK_COUNTERS.items():
-        ends_counters = [shot.counters for shot in (opening, closing)]
-        if all(reading.get(key) is not None for reading in ends_counters for key in (counter, "elapsed_s")):
-            spent_s, elapsed_s = (
-                closing.counters[key] - opening.counters[key] for key in (counter, "elapsed_s")
-            )
-            found.append(sample(metric, "link", (opening, closing), spent_s, elapsed_s))
-            if metric == "cpu_emulator" and len(opening.machines) == 1:
-                ((machine, before),) = opening.machines.items()
-                busy_s, idle_s = _between(before, closing.machines[machine])
-                hosts_s = max(0.0, busy_s - spent_s)
-                found.append(sample("cpu_hosts", machine, (opening, closing), hosts_s, busy_s + idle_s))
+    whole = opening, closing
+    spent_s = {metric: _counted_s(whole, counter) for metric, counter in _LINK_COUNTERS.items()}
+    elapsed_s = _counted_s(whole, "elapsed_s")
+    for metric, of_link_s in spent_s.items():
+        if of_link_s is not None and elapsed_s is not None:
+            found.append(sample(metric, "link", whole, of_link_s, elapsed_s))
+    emulator_s = spent_s["cpu_emulator"]
+    if emulator_s is not None and len(opening.machines) == 1:
+        ((machine, before),) = opening.machines.items()
+        busy_s, idle_s = _between(before, closing.machines[machine])
+        found.append(sample("cpu_hosts", machine, whole, max(0.0, busy_s - emulator_s), busy_s + idle_s))
     return found
+
+
+def _counted_s(ends: tuple[Snapshot, Snapshot], counter: str) -> float | None:
+    """The increase of a counter of the link; None if the link does not have it."""
+    before, after = (shot.counters.get(counter) for shot in ends)
+    return None if before is None or after is None else after - before
 
 
 def _between(before: CpuTimes, after: CpuTimes) -> tuple[float, float]:
