@@ -1,8 +1,10 @@
 //! Hosts without a medium between them: the caller gives them radios of the machine.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
+use wlan_air::sim;
 use wlan_host::netns;
 use wlan_scenario::Scenario;
 
@@ -34,29 +36,56 @@ pub struct Facts {
     pub wired: Option<WiredFacts>,
 }
 
-impl Facts {
-    /// The properties of a scenario's link with this number of stations.
-    pub(crate) fn of(scenario: &Scenario, stations: usize, wired: Option<WiredFacts>) -> Self {
-        let (channel, channel_mhz) = beacon::channel(scenario.mode().band());
-        Self {
-            stations,
-            channel,
-            channel_mhz,
-            edca: scenario.tid().is_some(),
-            wired,
-        }
-    }
-}
-
 /// The totals of a link without a medium: none.
 #[derive(Debug, Serialize)]
 pub struct Report {}
 
 /// Hosts in network namespaces.
+#[derive(Debug)]
 pub struct Hosts {
     roster: Roster,
     namespaces: Vec<OwnedFd>,
     facts: Facts,
+}
+
+impl Hosts {
+    /// Creates the hosts of a scenario, and runs `setup` with each host's number in its network namespace. `built` is
+    /// the scenario as [`Scenario::build`] returns it.
+    ///
+    /// # Errors
+    /// There are too many hosts, the kernel refuses a namespace, or `setup` fails.
+    pub(crate) fn create<T: Send>(
+        scenario: &Scenario,
+        built: &sim::Scenario,
+        setup: impl Fn(Roster, usize) -> io::Result<T> + Sync,
+    ) -> Result<(Self, Vec<T>), EmulatorError> {
+        let wired = scenario.has_server().then_some(built.wired);
+        let stations = built.medium.stations.len() - 1;
+        let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
+        let create = |host| netns::create(|| setup(roster, host));
+        let created = (0..roster.len()).map(create).collect::<Result<Vec<_>, _>>();
+        let (namespaces, set_up) = created.map_err(EmulatorError::Setup)?.into_iter().unzip();
+        let (channel, channel_mhz) = beacon::channel(scenario.mode().band());
+        let facts = Facts {
+            stations,
+            channel,
+            channel_mhz,
+            edca: scenario.tid().is_some(),
+            wired: wired.map(WiredFacts::from),
+        };
+        Ok((
+            Self {
+                roster,
+                namespaces,
+                facts,
+            },
+            set_up,
+        ))
+    }
+
+    pub(crate) fn roster(&self) -> Roster {
+        self.roster
+    }
 }
 
 impl Running for Hosts {
@@ -65,17 +94,8 @@ impl Running for Hosts {
     type Report = Report;
 
     fn start(config: &Config) -> Result<Self, EmulatorError> {
-        let scenario = config.scenario.build()?;
-        let wired = config.scenario.has_server().then_some(scenario.wired);
-        let stations = scenario.medium.stations.len() - 1;
-        let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
-        let create = |_| netns::create(|| Ok(())).map(|(namespace, ())| namespace);
-        let namespaces = (0..roster.len()).map(create).collect::<Result<_, _>>();
-        Ok(Self {
-            roster,
-            namespaces: namespaces.map_err(EmulatorError::Setup)?,
-            facts: Facts::of(&config.scenario, stations, wired.map(WiredFacts::from)),
-        })
+        let built = config.scenario.build()?;
+        Ok(Self::create(&config.scenario, &built, |_, _| Ok(()))?.0)
     }
 
     fn hosts(&self) -> impl Iterator<Item = HostFacts<'_>> {

@@ -94,14 +94,7 @@ impl Network<'_> {
                     outcome.meter.record(number, sent, now, picture_b);
                 }
                 if last {
-                    self.send(Packet {
-                        back: true,
-                        ip_len_b: u32::try_from(header_b + RTP_HEADER_LEN_B).unwrap_or(u32::MAX),
-                        fragments: 1,
-                        last: true,
-                        more: false,
-                        ..packet
-                    });
+                    self.send(Packet::whole(flow, true, body, sent, header_b + RTP_HEADER_LEN_B));
                 }
             }
             (_, Body::Datagram(number)) => {
@@ -174,20 +167,13 @@ impl Network<'_> {
                     self.schedule(following.at, Event::Depart(flow));
                 }
                 let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
-                self.send(Packet {
-                    flow,
-                    back: false,
-                    body: Body::Picture {
-                        number,
-                        frame: packet.frame,
-                        last: packet.is_last(),
-                    },
-                    sent: self.now,
-                    ip_len_b: u32::try_from(ip_b + UDP_LEN_B + packet.len_b).unwrap_or(u32::MAX),
-                    fragments: 1,
-                    last: true,
-                    more: false,
-                });
+                let body = Body::Picture {
+                    number,
+                    frame: packet.frame,
+                    last: packet.is_last(),
+                };
+                let ip_len_b = ip_b + UDP_LEN_B + packet.len_b;
+                self.send(Packet::whole(flow, false, body, self.now, ip_len_b));
             }
             Host::Asking {
                 client,
@@ -215,30 +201,25 @@ impl Network<'_> {
 
     fn send_datagram(&mut self, flow: u32, back: bool, number: u64, payload_b: usize) {
         let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
-        self.send(Packet {
+        let ip_len_b = ip_b + UDP_LEN_B + payload_b;
+        self.send(Packet::whole(
             flow,
             back,
-            body: Body::Datagram(number),
-            sent: self.now,
-            ip_len_b: u32::try_from(ip_b + UDP_LEN_B + payload_b).unwrap_or(u32::MAX),
-            fragments: 1,
-            last: true,
-            more: false,
-        });
+            Body::Datagram(number),
+            self.now,
+            ip_len_b,
+        ));
     }
 
     fn send_segment(&mut self, flow: u32, back: bool, segment: Segment) {
         let ip_len_b = segment.ip_len_b(self.scenario.flows[flow as usize].ip);
-        self.send(Packet {
+        self.send(Packet::whole(
             flow,
             back,
-            body: Body::Segment(segment),
-            sent: self.now,
-            ip_len_b: u32::try_from(ip_len_b).unwrap_or(u32::MAX),
-            fragments: 1,
-            last: true,
-            more: false,
-        });
+            Body::Segment(segment),
+            self.now,
+            ip_len_b,
+        ));
     }
 
     /// Sends all segments that the TCP sender has ready.

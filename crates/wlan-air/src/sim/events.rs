@@ -23,6 +23,22 @@ pub(super) struct Packet {
     pub more: bool,
 }
 
+impl Packet {
+    /// A packet of its own, with a whole datagram or a segment.
+    pub fn whole(flow: u32, back: bool, body: Body, sent: Nanos, ip_len_b: usize) -> Packet {
+        Packet {
+            flow,
+            back,
+            body,
+            sent,
+            ip_len_b: u32::try_from(ip_len_b).unwrap_or(u32::MAX),
+            fragments: 1,
+            last: true,
+            more: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
     /// Number of the datagram in its flow.

@@ -138,7 +138,7 @@ impl<'a> Network<'a> {
             .fragments(of.ip.header_len_b() + UDP_LEN_B + of.source.largest_payload_b())
             .count();
         let key = |flow: &Flow| (flow.from.station(), flow.contender);
-        let mine = key(&self.scenario.flows[flow]);
+        let mine = key(of);
         let sharing = |other: &&Flow| matches!(other.source, Source::Saturated { .. }) && key(other) == mine;
         let sharing = self.scenario.flows.iter().filter(sharing).count();
         (self.scenario.medium.stations[mine.0].queue_limit / sharing / fragments).max(1)
@@ -345,11 +345,8 @@ impl<'a> Network<'a> {
         let (Body::Datagram(number) | Body::Picture { number, .. }) = fragment.body else {
             return Some(fragment);
         };
-        let (key, flow) = (
-            (fragment.flow, fragment.back),
-            &self.scenario.flows[fragment.flow as usize],
-        );
-        let incomplete = self.incomplete.entry(key).or_default();
+        let flow = &self.scenario.flows[fragment.flow as usize];
+        let incomplete = self.incomplete.entry((fragment.flow, fragment.back)).or_default();
         // Fragments arrive in order, except for retransmissions within the window of a block ack agreement.
         while incomplete
             .front()
@@ -357,9 +354,8 @@ impl<'a> Network<'a> {
         {
             incomplete.pop_front();
         }
-        let header_b = flow.ip.header_len_b();
-        let fragment_header_b = flow.fragment_header_b();
-        let payload_b = fragment.ip_len_b - u32::try_from(fragment_header_b).unwrap_or(0);
+        let octets = |header_b: usize| u32::try_from(header_b).expect("a header has tens of octets");
+        let payload_b = fragment.ip_len_b - octets(flow.fragment_header_b());
         let at = match incomplete.iter().position(|datagram| datagram.number == number) {
             Some(at) => at,
             None => {
@@ -377,7 +373,7 @@ impl<'a> Network<'a> {
         if datagram.arrived < fragment.fragments {
             return None;
         }
-        let ip_len_b = datagram.payload_b + u32::try_from(header_b).unwrap_or(0);
+        let ip_len_b = datagram.payload_b + octets(flow.ip.header_len_b());
         incomplete.remove(at);
         Some(Packet { ip_len_b, ..fragment })
     }

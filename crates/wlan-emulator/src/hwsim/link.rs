@@ -1,12 +1,10 @@
 //! A link of radios of mac80211_hwsim: hosts with one radio each, and one medium.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use wlan_air::{Access, Category, Framing, Medium, Protection, RateControl, StationConfig};
 use wlan_host::clock::{Clock, ClockKind};
-use wlan_host::netns;
 use wlan_host::schedule::Scheduling;
 use wlan_scenario::Scenario;
 
@@ -15,12 +13,10 @@ use super::air::{Air, Contenders};
 use super::frame::Frame;
 use super::radio::Radio;
 use crate::capture::{Capture, Names};
-use crate::config::ConfigError;
-use crate::hosts;
+use crate::hosts::{self, Hosts};
 use crate::mac::counters::Counters;
-use crate::mac::report::WiredFacts;
-use crate::roster::{self, Roster};
-use crate::running::{EmulatorError, HostFacts, Running, Worker, host_facts};
+use crate::roster;
+use crate::running::{EmulatorError, HostFacts, Running, Worker};
 
 /// Frames that a contender of the medium holds. mac80211_hwsim limits the frames of a radio, so none is dropped here.
 const QUEUE_LIMIT: usize = 100_000;
@@ -56,9 +52,9 @@ pub struct Facts {
 
 /// A running link.
 pub struct Link {
-    roster: Roster,
-    namespaces: Vec<OwnedFd>,
-    facts: Facts,
+    hosts: Hosts,
+    rate_kbit_per_s: u64,
+    scheduling: Scheduling,
     air: Worker<Report>,
 }
 
@@ -68,11 +64,14 @@ impl Running for Link {
     type Report = Report;
 
     fn start(config: &Config) -> Result<Self, EmulatorError> {
-        let scenario = config.scenario.build()?;
-        let wired = config.scenario.has_server().then_some(scenario.wired);
-        let mut medium = scenario.medium;
-        let stations = medium.stations.len() - 1;
-        let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
+        let built = config.scenario.build()?;
+        let (hosts, radios) = Hosts::create(&config.scenario, &built, |roster, host| {
+            let is_on_air = host < roster.on_air();
+            is_on_air
+                .then(|| Radio::create(&roster.name(host), roster::mac(host)))
+                .transpose()
+        })?;
+        let mut medium = built.medium;
         let contenders = if config.scenario.tid().is_some() {
             Contenders::Edca
         } else {
@@ -84,7 +83,7 @@ impl Running for Link {
         }
         let (bss, of_channel) = (medium.bss, medium.channel.clone());
         let medium: Medium<Frame> = Medium::with_driver(medium, Frame::request)?;
-        let (namespaces, radios) = create_hosts(roster)?;
+        let roster = hosts.roster();
         let names = Names {
             addresses: (0..roster.on_air()).map(roster::mac).collect(),
             tid: config.scenario.tid().unwrap_or_default(),
@@ -96,7 +95,7 @@ impl Running for Link {
             clock: Clock::start(config.clock),
             roster,
             bss,
-            radios,
+            radios: radios.into_iter().flatten().collect(),
             monitors: config
                 .monitors
                 .iter()
@@ -111,23 +110,23 @@ impl Running for Link {
             orders,
         })?;
         Ok(Self {
-            roster,
-            namespaces,
-            facts: Facts {
-                hosts: hosts::Facts::of(&config.scenario, stations, wired.map(WiredFacts::from)),
-                rate_kbit_per_s: config.scenario.mode().rate_kbps(),
-                scheduling,
-            },
+            hosts,
+            rate_kbit_per_s: config.scenario.mode().rate_kbps(),
+            scheduling,
             air,
         })
     }
 
     fn hosts(&self) -> impl Iterator<Item = HostFacts<'_>> {
-        host_facts(self.roster, &self.namespaces)
+        self.hosts.hosts()
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        Facts {
+            hosts: self.hosts.facts(),
+            rate_kbit_per_s: self.rate_kbit_per_s,
+            scheduling: self.scheduling,
+        }
     }
 
     fn report(&self) -> Option<Report> {
@@ -165,21 +164,4 @@ fn beneath_mac80211(station: &StationConfig, contenders: Contenders) -> StationC
         protection: Protection::None,
         ..station.clone()
     }
-}
-
-/// Creates each host in a network namespace, with a radio if it is on the air.
-fn create_hosts(roster: Roster) -> Result<(Vec<OwnedFd>, Vec<Radio>), EmulatorError> {
-    let (mut namespaces, mut radios) = (Vec::new(), Vec::new());
-    for host in 0..roster.len() {
-        let is_on_air = host < roster.on_air();
-        let create = || {
-            is_on_air
-                .then(|| Radio::create(&roster.name(host), roster::mac(host)))
-                .transpose()
-        };
-        let (namespace, radio) = netns::create(create).map_err(EmulatorError::Setup)?;
-        namespaces.push(namespace);
-        radios.extend(radio);
-    }
-    Ok((namespaces, radios))
 }
