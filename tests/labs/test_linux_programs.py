@@ -133,7 +133,13 @@ def test_a_beacon_interval_that_hostapd_lacks_is_refused(cell: MakeCell, interva
             "ab",
             {"error_model": "yans"},
             {},
-            "link.error_model: radios of this machine have no setting for it",
+            "link.error_model: lab linux cannot set it on radios of this machine",
+        ),
+        (
+            "ab",
+            {"rts_threshold": 500},
+            {},
+            "link.rts_threshold: lab linux cannot set it on radios of this machine",
         ),
         (
             "ab",

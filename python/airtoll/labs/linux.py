@@ -57,7 +57,7 @@ RADIOS: Final = python_command(
     "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
 )
 _HOSTS: Final = python_command("import sys; from airtoll._rust import hold_hosts; sys.exit(hold_hosts())")
-_OF_MEDIUM: Final = ("error_model",)  # settings that radios of the machine do not have
+_OF_MEDIUM: Final = ("error_model", "rts_threshold")  # settings of emulated air
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
@@ -143,7 +143,7 @@ class Linux:
             yield f"radios: {', '.join(self._radios)}: each host requires a radio of its own"
         for setting in settings.given():
             if setting in _OF_MEDIUM:
-                yield f"link.{setting}: radios of this machine have no setting for it"
+                yield f"link.{setting}: lab linux cannot set it on radios of this machine"
         if cell.snr != "none":
             yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
 
