@@ -13,7 +13,8 @@ BEACON, BLOCK_ACK, PS_POLL, RTS, CTS, ACK = 8, 9, 10, 11, 12, 13
 NULL, QOS = 4, 8  # bits of the subtype of Data frames
 RETRY, POWER_MANAGEMENT = 0x08, 0x10  # bits of the Frame Control field
 
-PIFS_US: Final = 25.0  # in the 5 GHz band (IEEE Std 802.11-2020, Table 17-21)
+SIFS_US: Final = 16.0  # in the 5 GHz band (IEEE Std 802.11-2020, Table 17-21)
+PIFS_US: Final = 25.0
 SLOT_US: Final = 9.0
 
 MEAN_SLOTS: Final = 7.5  # of the backoffs of a contention window of 15
@@ -30,7 +31,7 @@ _RECORD: Final = struct.Struct("<IIII")
 class Frame:
     """An MPDU with its FCS."""
 
-    ns: int  # when its first bit was on the air
+    ns: int  # when its first bit was on the air, after the preamble
     octets: bytes
 
     @property
@@ -130,19 +131,24 @@ class Steady:
 
 
 def steady(frames: Sequence[Frame], sender: str, cycle_less_backoff_us: float) -> Steady:
-    """The longest time in which the air has only the station's saturated exchanges and beacons."""
+    """The longest time in which the air has only the station's saturated exchanges and beacons, without collisions."""
 
     def is_own(frame: Frame) -> bool:
         return frame.is_data and frame.sender == sender and len(frame.octets) > 1000
 
+    def interrupts(frame: Frame) -> bool:
+        # A retransmission follows a collision with a beacon. The capture has no PPDUs that collided.
+        if is_own(frame):
+            return bool(frame.flags & RETRY)
+        return frame.kind[0] != CONTROL and frame.kind != (MANAGEMENT, BEACON)
+
     own = [one for one in exchanges(frames) if is_own(one.mpdus[0])]
     begin_ns = own[0].mpdus[0].ns + BEGIN_NS
-    others = [frame for frame in frames if frame.kind[0] != CONTROL and not is_own(frame)]
-    beacons = [frame for frame in others if frame.kind == (MANAGEMENT, BEACON)]
-    strangers = [frame.ns for frame in others if frame.kind != (MANAGEMENT, BEACON) and frame.ns > begin_ns]
+    interruptions = [frame.ns for frame in frames if frame.ns > begin_ns and interrupts(frame)]
     since_ns, until_ns = max(
-        pairwise([begin_ns, *strangers, own[-1].mpdus[0].ns]), key=lambda span: span[1] - span[0]
+        pairwise([begin_ns, *interruptions, own[-1].mpdus[0].ns]), key=lambda span: span[1] - span[0]
     )
+    beacons = [frame for frame in frames if frame.kind == (MANAGEMENT, BEACON)]
     own = [one for one in own if since_ns <= one.mpdus[0].ns < until_ns]
     starts = [one.mpdus[0].ns for one in own]
     beacons = [frame for frame in beacons if starts[0] <= frame.ns < starts[-1]]

@@ -1,7 +1,8 @@
 """Runs in a guest: scripts of commands on the hosts of lab linux.
 
 The argument is a JSON file with an object of `Scenario` by name. Prints one JSON object per scenario: its name, the
-output of each command, and the counters of the medium. The capture of the air goes to /run/job/NAME.pcap.
+output of each command, the time that the stations took to join, and the counters of the medium. The capture of the air
+goes to /run/job/NAME.pcap.
 """
 
 import json
@@ -62,7 +63,8 @@ def perform(name: str, scenario: Scenario) -> dict[str, Any]:
         for process in reversed(processes):
             process.terminate()
             outputs.append(process.communicate()[0].decode(errors="replace"))
-    return {"outputs": outputs[::-1], "before": before, "counters": counters}
+    facts = {"joining_ms": link.facts["joining_ms"], "before": before, "counters": counters}
+    return {"outputs": outputs[::-1], **facts}
 
 
 def _sleep_until(moment_s: float) -> None:

@@ -273,14 +273,13 @@ def _network(
         )
         _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
         stations = [role for role in hosts if role.startswith("sta")]
-        supplicants = []
+        began_s = time.monotonic()
+        # One after the other: in virtual time, the Probe Requests of stations that scan together often collide, and
+        # wpa_supplicant repeats a scan after 5 s.
         for role in stations:
             text = hostapd.station(profile, bss, folder=folder, control=control / role, secret=secret)
             argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
-            supplicants.append(start(role, text, argv))
-        began_s = time.monotonic()
-        for role, process in zip(stations, supplicants, strict=True):
-            _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", process)
+            _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", start(role, text, argv))
         joined_s = time.monotonic() - began_s
         facts, *others = [_joined(control / role) for role in stations]
         for other in others:
