@@ -19,6 +19,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.air import Air
 from airtoll.labs.sim import Sim
 from airtoll.study.cell import Cell
+from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE, Cipher, SecurityProfile
 
 OPEN_AND_HANG = """
@@ -83,6 +84,18 @@ def hanging_link(lab: Air, cell: Callable[..., Cell]) -> Iterator[tuple[subproce
             yield owner, {network_namespace(pid) for pid in pids}
         finally:
             owner.kill()
+
+
+def test_the_hosts_have_the_settings_of_their_tcp_ip_stack(cell: Callable[..., Cell]) -> None:
+    settings = LinkSettings(timestamps=False, sack=False, receive_buffer=100_000)
+    with Air(settings).open(cell(), seed=1) as link:
+        assert link.facts["tcp_receive_buffer_bytes"] == 100_000
+        for host in link.hosts.values():
+            names = ("tcp_timestamps", "tcp_sack", "tcp_rmem")
+            read = host.run(["cat", *(f"/proc/sys/net/ipv4/{name}" for name in names)], timeout_s=10)
+            timestamps, sack, least, default, most = map(int, read.stdout.split())
+            assert (timestamps, sack, default) == (0, 0, 100_000)
+            assert least < default < most
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

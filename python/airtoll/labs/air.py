@@ -53,6 +53,7 @@ CAN_SET = (
     *(
         "congestion_control",
         "window",
+        "receive_buffer",
         "udp_buffer",
         "coalesce",
         "timestamps",

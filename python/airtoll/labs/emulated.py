@@ -135,6 +135,7 @@ def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dic
         "stack_stands_for": stack.system if stack else None,
         "congestion_control": settings.congestion_control,
         "tcp_window_bytes": settings.window,
+        "tcp_receive_buffer_bytes": settings.receive_buffer,
         "udp_buffer_bytes": settings.udp_buffer,
         "tcp_timestamps": settings.timestamps,
         "tcp_sack": settings.sack,
@@ -180,6 +181,10 @@ def configure(
     for setting, name in _SYSCTLS.items():
         if (value := getattr(settings, setting)) is not None:
             script = f"echo {int(value)} > /proc/sys/net/ipv4/{name} || exit; {script}"
+    if (size_b := settings.receive_buffer) is not None:
+        file = "/proc/sys/net/ipv4/tcp_rmem"  # least, default and most
+        sizes = f"$1 {size_b} $(($3 > {size_b} ? $3 : {size_b}))"
+        script = f"set -- $(cat {file}) && echo {sizes} > {file} || exit; {script}"
     if link_overhead_b is not None:
         # Otherwise the kernel sends group membership reports on the device; it still does if this write fails.
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"

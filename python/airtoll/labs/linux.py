@@ -48,8 +48,8 @@ from airtoll.study.security import SecurityProfile, with_ready_made
 CAN_SET: Final = (
     *("band", "wpa_key_mgmt", "ieee80211w", "beacon_prot", "beacon_interval", "error_model", "rate_control"),
     "rts_threshold",
-    *("congestion_control", "window", "udp_buffer", "timestamps", "sack", "segmentation_offload"),
-    *("ip_fragments", "wired_rate", "wired_delay"),
+    *("congestion_control", "window", "receive_buffer", "udp_buffer", "timestamps", "sack"),
+    *("segmentation_offload", "ip_fragments", "wired_rate", "wired_delay"),
 )
 """The settings of a study's [link] that this lab supports."""
 

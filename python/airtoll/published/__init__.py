@@ -19,7 +19,17 @@ from airtoll.published.implied import implied_points
 from airtoll.published.load import names, published
 from airtoll.published.lookup import matching
 from airtoll.published.outcome import ClaimOutcome, Finding
-from airtoll.published.publication import Note, Point, Publication, Setting
+from airtoll.published.publication import (
+    AgreementClaim,
+    ComparisonClaim,
+    Note,
+    Operand,
+    Ordering,
+    Point,
+    Publication,
+    Setting,
+    Trend,
+)
 from airtoll.published.table import COLUMNS, finding_lines, point_rows, points_csv
 from airtoll.published.words import METRICS, UNITS, Condition
 
@@ -27,13 +37,18 @@ __all__ = [
     "COLUMNS",
     "METRICS",
     "UNITS",
+    "AgreementClaim",
     "ClaimOutcome",
+    "ComparisonClaim",
     "Condition",
     "Finding",
     "Note",
+    "Operand",
+    "Ordering",
     "Point",
     "Publication",
     "Setting",
+    "Trend",
     "finding_lines",
     "findings",
     "implied_points",

@@ -6,7 +6,7 @@ The stages, in order; each uses only earlier stages:
 2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: the size of an effect, its significance, alone and in a
    family, and whether it is too small to matter.
 3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of these statistics.
-   `independent`: the same for two unpaired sets.
+   `independent`: the same for two unpaired sets. `matched`: the mean change over several pairs of cells.
 4. `stopping`: whether a cell has enough replicates. `stability`: whether a cell's values are stable.
    `polynomial`: curves through points.
 5. `metrics`: the declaration of metrics (unit, scale, direction), and how the samples of one run become one number.
@@ -43,6 +43,7 @@ from airtoll.stats.independent import (
     independent_ratio,
 )
 from airtoll.stats.lookup import FORMER_METRICS, find_metric
+from airtoll.stats.matched import MatchedMean, MatchedRatio, matched_difference, matched_ratio
 from airtoll.stats.metrics import METRICS, Metric, RunNumber, per_run
 from airtoll.stats.paired import (
     PairedDifference,
@@ -78,6 +79,8 @@ __all__ = [
     "IndependentRatio",
     "Instability",
     "Interval",
+    "MatchedMean",
+    "MatchedRatio",
     "Metric",
     "Outcome",
     "PairedDifference",
@@ -102,6 +105,8 @@ __all__ = [
     "independent_equivalence",
     "independent_ratio",
     "instabilities",
+    "matched_difference",
+    "matched_ratio",
     "outcome",
     "paired_difference",
     "paired_differences",

@@ -63,7 +63,7 @@ def paired_ratio(a: Sequence[float | None], b: Sequence[float | None]) -> Paired
 
 def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
     """`paired_difference` for many sets at once."""
-    differences = [[y - x for x, y in _complete(a, b)] for a, b in sets]
+    differences = [[y - x for x, y in complete_pairs(a, b)] for a, b in sets]
     summaries = describe_all(differences)
     return [
         PairedDifference(
@@ -84,7 +84,7 @@ def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
 
 def paired_ratios(sets: Sequence[Pairs]) -> list[PairedRatio]:
     """`paired_ratio` for many sets at once."""
-    complete = [_complete(a, b) for a, b in sets]
+    complete = [complete_pairs(a, b) for a, b in sets]
     reasons = [_no_ratio(pairs) for pairs in complete]
     logs = describe_all(
         [
@@ -128,7 +128,8 @@ def _p_values(differences: Sequence[Summary]) -> list[float | None]:
     return [one if s.sd else None for s, one in zip(differences, p.tolist(), strict=True)]
 
 
-def _complete(a: Sequence[float | None], b: Sequence[float | None]) -> list[tuple[float, float]]:
+def complete_pairs(a: Sequence[float | None], b: Sequence[float | None]) -> list[tuple[float, float]]:
+    """The pairs that have both values. Raises ValueError if the lengths differ or a value is infinite."""
     pairs = [
         (x, y)
         for x, y in zip(a, b, strict=True)

@@ -47,6 +47,12 @@ class TcpSettings(_Settings):
         "Traffic",
         "BYTES",
     )
+    receive_buffer: _Octets | None = setting(
+        "Receive buffer with which a TCP connection starts, in bytes, without window: the second number of Linux's "
+        "tcp_rmem. Linux enlarges it as needed.",
+        "Traffic",
+        "BYTES",
+    )
     delayed_ack: _Switch | None = setting("Whether TCP delays acknowledgements.", "Traffic", None)
     coalesce: _Switch | None = setting(
         "Whether hosts receive packets of one flow coalesced, as with GRO.", "Traffic", None

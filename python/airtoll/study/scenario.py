@@ -181,6 +181,7 @@ _UNITS: Final = {
     "amsdu": "amsdu_bytes",
     "txop_limit": "txop_limit_us",
     "window": "window_bytes",
+    "receive_buffer": "receive_buffer_bytes",
     "beacon_interval": "beacon_interval_tu",
     "offered": "offered_mbps",
 }

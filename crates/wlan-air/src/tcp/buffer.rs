@@ -50,9 +50,17 @@ impl Window {
     /// Linux's defaults: 64 KiB at the start, at most 3 MiB.
     #[must_use]
     pub const fn linux() -> Window {
+        Window::starting_with(128 << 10)
+    }
+
+    /// Linux's default with a receive buffer of `buffer_b` octets at the start, the second number of `tcp_rmem`.
+    #[must_use]
+    pub const fn starting_with(buffer_b: u64) -> Window {
+        let initial_b = buffer_b / 2;
+        let max_b = 3 << 20;
         Window::Auto {
-            initial_b: 65_536,
-            max_b: 3 << 20,
+            initial_b,
+            max_b: if initial_b > max_b { initial_b } else { max_b },
         }
     }
 }
@@ -374,6 +382,14 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_window_is_half_of_the_receive_buffer() {
+        let first_window_b = |window| Buffer::new(window, 1448).first_window_b();
+        assert_eq!(Window::linux(), Window::starting_with(131_072));
+        assert_eq!(first_window_b(Window::starting_with(131_072)), 65_160); // full segments
+        assert_eq!(first_window_b(Window::starting_with(8 << 20)), 4_193_408);
+    }
 
     /// Memory and windows of Linux 7.3 whose socket has `SO_RCVBUF` 65536, from a capture: 2304 octets per packet
     /// of 1500 octets, and pages for super-packets of 4, 10 and 6 segments.

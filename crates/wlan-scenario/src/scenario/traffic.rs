@@ -29,6 +29,7 @@ pub(super) struct Traffic {
     offered_mbps: Option<f64>,
     congestion_control: Option<Word<CongestionControl>>,
     window_bytes: Option<u64>,
+    receive_buffer_bytes: Option<u64>,
     delayed_ack: Option<bool>,
     coalesce: Option<bool>,
     timestamps: Option<bool>,
@@ -108,7 +109,11 @@ impl Traffic {
         let congestion = self.congestion_control;
         Tcp {
             congestion: congestion.map_or(CongestionControl::Cubic, |Word(congestion)| congestion),
-            window: self.window_bytes.map_or(Window::linux(), Window::Socket),
+            window: match (self.window_bytes, self.receive_buffer_bytes) {
+                (Some(size_b), _) => Window::Socket(size_b),
+                (None, Some(size_b)) => Window::starting_with(size_b),
+                (None, None) => Window::linux(),
+            },
             delayed_ack: self.delayed_ack.unwrap_or(true),
             coalesce: self.coalesce(),
             timestamps: self.timestamps(),

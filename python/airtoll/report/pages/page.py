@@ -80,6 +80,7 @@ def html(
             engine=tables.engine,
             predictions=tables.predictions,
             splits=tables.splits,
+            claims=tables.claims,
             published=tables.published,
             hardware=tables.hardware,
             answers=explained.answers(data),

@@ -7,6 +7,7 @@ from airtoll.report.material import rows
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts import averages, curves, engine, explained, hardware, sentences, stability
+from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 
 
@@ -22,6 +23,7 @@ class Tables:
     engine: tuple[Grid, ...]
     predictions: Grid
     splits: Grid
+    claims: Grid | None
     published: Grid | None
     hardware: tuple[Grid, ...]
     stability: Grid
@@ -39,6 +41,7 @@ class Tables:
             engine=tuple(engine.grids(data)),
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
+            claims=Claims(data, paper.publication).grid() if paper else None,
             published=paper.grid() if paper else None,
             hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
             stability=stability.grid(data),
@@ -47,8 +50,8 @@ class Tables:
     @property
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
-        published = () if self.published is None else (self.published,)
+        of_paper = (grid for grid in (self.claims, self.published) if grid is not None)
         before = (self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
         return (
-            grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
+            grid for grid in (*before, self.splits, *of_paper, *self.hardware, self.stability) if grid.rows
         )

@@ -1,0 +1,356 @@
+"""The claims of a paper beside the same comparison in this result: confirmed, not confirmed or opposite.
+
+A claim compares two conditions that differ in at least one factor. `airtoll.stats.matched` tests it over every pair of
+cells that have these conditions and are otherwise equal. The family of Holm's correction consists of all claims of the
+paper.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean
+from typing import Any, Final, Literal
+
+from airtoll.published import (
+    AgreementClaim,
+    ComparisonClaim,
+    Condition,
+    Operand,
+    Ordering,
+    Point,
+    Publication,
+    Trend,
+    implied_points,
+)
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.stats import METRICS, Interval, MatchedMean, Metric, holm, matched_difference, matched_ratio
+from airtoll.study.cell import Cell
+
+ClaimDirection = Literal["higher", "lower", "equal"]
+ClaimResult = Literal["confirmed", "not confirmed", "opposite", "not measured"]
+"""The verdict of a result on a claim. confirmed, opposite: the corrected p-value is below 5 %. A claim that nothing
+differs is confirmed if the change is within `EQUAL_PERCENT`."""
+
+EQUAL_PERCENT: Final = 5.0
+_SIGNIFICANT: Final = 0.05
+_OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", "lower": "higher"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim as a comparison: the metric under `subject` is higher, lower or equal, compared with `reference`."""
+
+    places: tuple[str, ...]  # in the paper
+    metric: Metric
+    subject: Condition
+    reference: Condition
+    direction: ClaimDirection
+    printed: str = ""  # the size of the effect, if the claim states it
+    up_to_b: int | None = None  # largest packet size
+    is_trend: bool = False  # over packet size
+
+    @property
+    def differing(self) -> dict[str, tuple[Any, Any]]:
+        """The factors that differ, with the level of the subject and that of the reference."""
+        subject, reference = self.subject.given(), self.reference.given()
+        return {
+            name: (level, reference[name])
+            for name, level in subject.items()
+            if name in reference and level != reference[name]
+        }
+
+    @property
+    def common(self) -> Condition:
+        """The levels that both conditions have."""
+        differing = self.differing
+        both = {**self.subject.given(), **self.reference.given()}
+        return Condition.model_validate({name: both[name] for name in both if name not in differing})
+
+    def pair_of(self, levels: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The levels of the reference that belong to these levels of the subject; None if they are another's."""
+        differing = self.differing
+        if not differing or any(levels.get(name) != level for name, (level, _) in differing.items()):
+            return None
+        size_b = levels.get("packet_size")
+        if self.up_to_b is not None and (size_b is None or size_b > self.up_to_b):
+            return None
+        return {**levels, **{name: level for name, (_, level) in differing.items()}}
+
+    def words(self, fixed: Mapping[str, str]) -> str:
+        """The statement as a sentence, without the factors that are `fixed` in the study."""
+        common = self.common.given()
+        where = [text.factor(name, level) for name, level in common.items() if name not in fixed]
+        if self.up_to_b is not None:
+            where.append(f"up to {self.up_to_b} B")
+        of = f" ({', '.join(where)})" if where else ""
+        if self.is_trend:
+            return f"{self.metric.title} {'rises' if self.direction == 'higher' else 'falls'} with packet size{of}"
+        subject, reference = (
+            " ".join(text.factor(name, levels[at]) for name, levels in self.differing.items())
+            for at in (0, 1)
+        )
+        if self.direction == "equal":
+            return f"{self.metric.title} is equal with {subject} and with {reference}{of}"
+        return f"{self.metric.title} is {self.direction} with {subject} than with {reference}{of}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A statement with its size in the paper, in the model and in this result, in percent or in display units."""
+
+    statement: Statement
+    published: float | None
+    model: float | None
+    cells: int  # pairs of cells
+    change: float | None
+    interval: Interval | None  # 95 %, not corrected
+    p_holm: float | None
+    in_percent: bool
+
+    @property
+    def verdict(self) -> ClaimResult:
+        """Whether this result confirms the statement."""
+        direction, ci = self.statement.direction, self.interval
+        if self.change is None:
+            return "not measured"
+        if ci is None:
+            return "not confirmed"
+        resolved = self.p_holm < _SIGNIFICANT if self.p_holm is not None else not ci.contains(0)
+        if direction == "equal":
+            if self.in_percent and ci.low > -EQUAL_PERCENT and ci.high < EQUAL_PERCENT:
+                return "confirmed"
+            return "opposite" if resolved else "not confirmed"
+        if not resolved:
+            return "not confirmed"
+        return "confirmed" if (self.change > 0) == (direction == "higher") else "opposite"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All claims of a paper that compare measurements, judged by a result."""
+
+    data: ReportData
+    publication: Publication
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """The claims in the order of the data file."""
+        places: dict[Statement, list[str]] = defaultdict(list)  # a paper repeats its claims
+        for statement in statements(self.publication, self._sizes):
+            places[replace(statement, places=())] += statement.places
+        found = [
+            (replace(statement, places=tuple(dict.fromkeys(of))), *self._measured(statement))
+            for statement, of in places.items()
+        ]
+        corrected = holm([mean.p for _, mean, _ in found])
+        return tuple(
+            self._judged(statement, mean, p, in_percent=in_percent)
+            for (statement, mean, in_percent), p in zip(found, corrected, strict=True)
+        )
+
+    def count(self, verdict: ClaimResult) -> int:
+        """The number of claims with this verdict."""
+        return sum(one.verdict == verdict for one in self.judged)
+
+    def grid(self) -> Grid:
+        """The table of claims."""
+        counts = text.listing(
+            f"{count} {verdict}"
+            for verdict in ("confirmed", "not confirmed", "opposite", "not measured")
+            if (count := self.count(verdict))
+        )
+        modelled = any(one.model is not None for one in self.judged)
+        return Grid(
+            "claims",
+            "Claims of the paper, and the verdicts of this result",
+            f"{text.counted(len(self.judged), 'claim')}: {counts}. A change is the mean over all pairs of cells that "
+            "differ only in the compared levels, with its 95 % interval; p is corrected for all claims of the table "
+            "(Holm). Confirmed and opposite: the change is significant at 5 %. Not confirmed: no difference was "
+            "found; a change outside the interval would have been found. A claim of equality is confirmed if the "
+            f"interval is within {EQUAL_PERCENT:g} %.",
+            (
+                *("Claim", "Place", "Verdict", "Published"),
+                *(("Model",) if modelled else ()),
+                *("This result", "Pairs of cells", "p"),
+            ),
+            tuple(
+                (
+                    one.statement.words(self.data.fixed),
+                    "; ".join(one.statement.places),
+                    one.verdict,
+                    one.statement.printed or _shown(one, one.published),
+                    *((_shown(one, one.model),) if modelled else ()),
+                    text.joined(_shown(one, one.change), _interval(one)),
+                    str(one.cells),
+                    text.p_value(one.p_holm),
+                )
+                for one in self.judged
+            ),
+            words=3,
+        )
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        sizes = {run.run.cell.packet_size for run in self.data.counting}
+        return (min(sizes), max(sizes)) if len(sizes) > 1 else None
+
+    def _judged(
+        self, statement: Statement, mean: MatchedMean, p: float | None, *, in_percent: bool
+    ) -> Judged:
+        def shown(value: float) -> float:
+            return 100 * math.expm1(value) if in_percent else statement.metric.display(value)
+
+        ci = mean.ci95_t
+        return Judged(
+            statement,
+            published=_published(self.publication, statement, in_percent=in_percent),
+            model=_mean_change(
+                [
+                    (self.data.expected[reference, name].value, self.data.expected[subject, name].value)
+                    for subject, reference in self._pairs(statement)
+                    if (subject, name := statement.metric.name) in self.data.expected
+                    and (reference, name) in self.data.expected
+                ],
+                statement.metric.scale,
+                in_percent=in_percent,
+            ),
+            cells=mean.cells,
+            change=None if mean.mean is None else shown(mean.mean),
+            interval=None if ci is None else Interval(shown(ci.low), shown(ci.high)),
+            p_holm=p,
+            in_percent=in_percent,
+        )
+
+    def _measured(self, statement: Statement) -> tuple[MatchedMean, bool]:
+        """The change, as a logarithm if it is a ratio, which the second value says."""
+        values = self._values.get(statement.metric.name, {})
+        sets = []
+        for subject, reference in self._pairs(statement):
+            rounds = sorted(values[subject].keys() | values[reference].keys())
+            a, b = ([values[cell].get(one) for one in rounds] for cell in (reference, subject))
+            sets.append((a, b))
+        ratio = matched_ratio(sets)
+        if statement.metric.relative and ratio.reason is None:
+            return ratio.log, True
+        return matched_difference(sets), False
+
+    def _pairs(self, statement: Statement) -> Iterator[tuple[Cell, Cell]]:
+        """The cells of the subject, each with its cell of the reference."""
+        measured = self._values.get(statement.metric.name, {})
+        for cell in measured:
+            levels = cell.model_dump()
+            pair = statement.pair_of(levels) if statement.common.agrees(levels) else None
+            if pair is not None and (reference := Cell.model_validate(pair)) in measured:
+                yield cell, reference
+
+    @cached_property
+    def _values(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
+        """The values of the counted runs, by metric, cell and round."""
+        found: dict[str, dict[Cell, dict[int, float]]] = {}
+        for run in self.data.counting:
+            for name, value in run.values.items():
+                found.setdefault(name, {}).setdefault(run.run.cell, {})[run.run.replicate] = value
+        return found
+
+
+def statements(publication: Publication, sizes: tuple[int, int] | None) -> Iterator[Statement]:
+    """The claims that compare measurements. `sizes`: smallest and largest packet size of the result, in bytes."""
+    for claim in publication.claims:
+        match claim:
+            case Ordering():
+                if claim.metric in METRICS:
+                    levels = (
+                        {**claim.where.given(), claim.factor: level} for level in (claim.better, claim.worse)
+                    )
+                    subject, reference = map(Condition.model_validate, levels)
+                    metric = METRICS[claim.metric]
+                    yield Statement(
+                        (claim.place,), metric, subject, reference, metric.better, up_to_b=claim.up_to
+                    )
+            case Trend():
+                if claim.metric in METRICS:
+                    smallest, largest = sizes or (0, 0)
+                    subject, reference = (
+                        Condition.model_validate({**claim.where.given(), "packet_size": size})
+                        for size in (largest or None, smallest or None)
+                    )
+                    direction: ClaimDirection = "higher" if claim.way == "rises" else "lower"
+                    yield Statement(
+                        (claim.place,), METRICS[claim.metric], subject, reference, direction, is_trend=True
+                    )
+            case ComparisonClaim() | AgreementClaim():
+                subject_of, reference_of = (publication.number(name) for name in claim.of)
+                if (
+                    _is_average(subject_of)
+                    and _is_average(reference_of)
+                    and subject_of.metric == reference_of.metric
+                ):
+                    yield _of_numbers(claim, subject_of, reference_of)
+            case _:
+                pass  # arithmetic of the paper
+
+
+def _is_average(number: Operand) -> bool:
+    """Whether the paper measured the number, in one cell or as the mean of several, as opposed to an extreme."""
+    is_mean = not number.over or number.statistic in (None, "mean")
+    return number.metric in METRICS and is_mean and number.change is None and number.source is None
+
+
+def _of_numbers(claim: ComparisonClaim | AgreementClaim, first: Operand, second: Operand) -> Statement:
+    metric = METRICS[first.metric]
+    direction: ClaimDirection = metric.better  # the text names the better number first
+    printed = ""
+    if isinstance(first, Point) and isinstance(second, Point):  # even if the words contradict the numbers
+        direction = "higher" if first.standard_value > second.standard_value else "lower"
+    elif isinstance(claim, ComparisonClaim):
+        if claim.better == second.id:
+            direction = _OPPOSITE[metric.better]
+        if claim.difference is not None:
+            sign = "+" if direction == "higher" else text.MINUS
+            about = "about" if claim.approximate else ""
+            printed = text.joined(about, f"{sign}{claim.difference} {claim.unit}")
+    if isinstance(claim, AgreementClaim) and claim.agree:
+        direction = "equal"
+    return Statement((claim.place,), metric, first.condition, second.condition, direction, printed)
+
+
+def _published(publication: Publication, statement: Statement, *, in_percent: bool) -> float | None:
+    """The mean change between the printed values of the paper that belong to the statement."""
+    points = {
+        tuple(point.condition.given().items()): float(point.standard_value) / statement.metric.scale
+        for point in (*implied_points(publication), *publication.points)
+        if point.metric == statement.metric.name and _is_average(point)
+    }
+    pairs = []
+    for levels, value in points.items():
+        pair = statement.pair_of(dict(levels)) if statement.common.agrees(dict(levels)) else None
+        if pair is not None and (reference := points.get(tuple(pair.items()))) is not None:
+            pairs.append((reference, value))
+    return _mean_change(pairs, statement.metric.scale, in_percent=in_percent)
+
+
+def _mean_change(pairs: Sequence[tuple[float, float]], scale: float, *, in_percent: bool) -> float | None:
+    """The mean change from the first to the second value of each pair, in percent or in display units."""
+    if not pairs or (in_percent and min(map(min, pairs)) <= 0):
+        return None
+    if in_percent:
+        return 100 * math.expm1(fmean(math.log(b / a) for a, b in pairs))
+    return scale * fmean(b - a for a, b in pairs)
+
+
+def _shown(one: Judged, value: float | None) -> str:
+    if value is None or one.in_percent:
+        return text.signed_percent(value, 1)
+    metric = one.statement.metric
+    unit = "points" if metric.display_unit == "%" else metric.display_unit
+    return f"{text.number(value, metric.decimals, sign=True)} {unit}"
+
+
+def _interval(one: Judged) -> str:
+    if one.in_percent:
+        return text.percent_interval(one.interval)
+    return text.interval(one.interval, one.statement.metric.decimals, sign=True)

@@ -1,0 +1,89 @@
+"""Claims of a paper, and the verdicts of a result."""
+
+from collections.abc import Callable
+
+import pytest
+from report_fakes import Make, exactly, make_plan
+
+from airtoll.published import names, published
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts.claims import Claims, Judged, statements
+from airtoll.study.cell import Run
+
+KOLAHI = {"phy": ("ht",), "bandwidth": (40,), "topology": ("wired-ap",), "transport": ("udp",)}
+
+
+def judged(make: Make, throughput: Callable[[Run], float], repeats: int = 3) -> dict[str, Judged]:
+    """The claims of the study over 802.11n by their text."""
+    plan = make_plan(
+        sizes=(384, 896, 1408), repeats=repeats, rates=("mcs15",), study="kolahi-11n-udp", factors=KOLAHI
+    )
+    data = ReportData.of(
+        make(plan, samples=exactly(throughput=throughput), invalid=lambda _: (), lab="sim", link={})
+    )
+    claims = Claims(data, published("kolahi-11n-udp"))
+    return {one.statement.words(data.fixed): one for one in claims.judged}
+
+
+def as_published(run: Run) -> float:
+    """CCMP costs 20 %, IPv6 10 % on the open network; IPv6 with CCMP is as fast as IPv4."""
+    cell = run.cell
+    share = (0.8 if cell.security == "ccmp" else 1.0) * (
+        0.9 if (cell.ip, cell.security) == ("ipv6", "open") else 1.0
+    )
+    return 1e8 * share * cell.packet_size / 1408 * (1 + 0.001 * run.replicate + 0.0003 * (run.order % 5))
+
+
+def test_a_significant_change_confirms_a_claim(make: Make) -> None:
+    claims = judged(make, as_published)
+    costly = claims["Throughput is higher with open than with CCMP"]
+    assert (costly.verdict, costly.cells) == ("confirmed", 6)
+    assert costly.change == pytest.approx(100 * ((1 / 0.8 * 0.9 / 0.8) ** 0.5 - 1), abs=0.2)
+    assert claims["Throughput is higher with IPv4 than with IPv6 (open)"].verdict == "confirmed"
+    alike = claims["Throughput is higher with IPv6 than with IPv4 (CCMP)"]
+    assert alike.verdict == "not confirmed"
+    assert alike.interval is not None
+    assert alike.interval.contains(0)
+    rising = claims["Throughput rises with packet size"]
+    assert (rising.verdict, rising.change) == ("confirmed", pytest.approx(100 * (1408 / 384 - 1), abs=1))
+
+
+def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> None:
+    def cheap(run: Run) -> float:
+        return as_published(run) * (1.5 if run.cell.security == "ccmp" else 1.0)
+
+    assert judged(make, cheap)["Throughput is higher with open than with CCMP"].verdict == "opposite"
+
+
+def test_a_claim_up_to_a_packet_size_is_tested_up_to_it(make: Make) -> None:
+    claims = judged(make, as_published)
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, up to 896 B)"].cells == 2
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, 896 B)"].cells == 1
+
+
+def test_claims_show_what_the_paper_printed(make: Make) -> None:
+    claims = judged(make, as_published)
+    # 172.39 against 140.91 Mbit/s over IPv4, and 164.80 against 140.47 over IPv6.
+    both = claims["Throughput is higher with open than with CCMP"]
+    assert both.published == pytest.approx(100 * ((172.39 / 140.91 * 164.80 / 140.47) ** 0.5 - 1), abs=0.1)
+    unprinted = claims["Round-trip time is lower with IPv4 than with IPv6 (open, 1408 B)"]
+    assert (unprinted.verdict, unprinted.change) == ("not measured", None)
+
+
+def test_a_repeated_claim_is_listed_once_with_all_places(make: Make) -> None:
+    (claim,) = (one for words, one in judged(make, as_published).items() if "(IPv4, 1408 B)" in words)
+    assert claim.statement.places == ("IV, paragraph 5", "abstract")
+
+
+def test_one_round_confirms_nothing(make: Make) -> None:
+    assert {one.verdict for one in judged(make, as_published, repeats=1).values()} == {
+        "not confirmed",
+        "not measured",
+    }
+
+
+@pytest.mark.parametrize("name", names())
+def test_statements_compare_different_conditions(name: str) -> None:
+    for statement in statements(published(name), (128, 1408)):
+        assert statement.differing
+        assert statement.words({})
