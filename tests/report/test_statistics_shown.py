@@ -167,6 +167,13 @@ def test_the_method_describes_offered_loads(make: Make) -> None:
     assert "1.25 times" not in said
 
 
+def test_the_method_of_imported_runs_claims_no_order_load_or_seed(make: Make) -> None:
+    words = " ".join(sentences.method(ReportData.of(make(lab="imported", invalid=lambda _: ()))))
+    assert "recorded files of other tools" in words
+    for claim in ("random order", "Seed", "offers", "Probes, in this order"):
+        assert claim not in words
+
+
 def test_the_method_says_that_stacks_are_stand_ins(make: Make) -> None:
     stacks = {"windows-8": Stack(system="Windows 8: NewReno", congestion_control="reno")}
     said = method(make, stacks=stacks, factors={"stack": ("windows-8",)})

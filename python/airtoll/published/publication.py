@@ -53,6 +53,10 @@ Convention = Literal["larger", "smaller"]
 """Which of two numbers a percentage refers to."""
 
 
+Statistic = Literal["mean", "maximum", "minimum", "below", "at-least", "lower-quartile", "upper-quartile"]
+"""A statistic of several numbers. The quartiles bound a range that the text gives for most of them."""
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +71,7 @@ class Operand(_Table):
     unit: UnitName  # as printed
     condition: Condition = Condition()
     subject: str | None = None  # a property that is not a factor: a design, a vendor
-    statistic: Literal["mean", "maximum", "minimum", "below", "at-least"] | None = None  # over `over`
+    statistic: Statistic | None = None  # over `over`
     over: tuple[FactorName, ...] = ()  # the factors of the mean or extreme
     change: Literal["lower", "higher"] | None = None  # than open, in % or x; None: the metric itself
     source: str | None = None  # the publication that the number is quoted from

@@ -168,14 +168,14 @@ class Claims:
             "claims",
             "Claims of the paper, and the verdicts of this result",
             f"{text.counted(len(self.judged), 'claim')}: {counts}. A change is the mean over all pairs of cells that "
-            "differ only in the compared levels, with its 95 % interval; p is corrected for all claims of the table "
-            "(Holm). Confirmed and opposite: the change is significant at 5 %. Not confirmed: no difference was "
+            "differ only in the compared levels (Pairs), with its 95 % interval; p is corrected for all claims of the "
+            "table (Holm). Confirmed and opposite: the change is significant at 5 %. Not confirmed: no difference was "
             "found; a change outside the interval would have been found. A claim of equality is confirmed if the "
             f"interval is within {EQUAL_PERCENT:g} %.",
             (
                 *("Claim", "Place", "Verdict", "Published"),
                 *(("Model",) if modelled else ()),
-                *("This result", "Pairs of cells", "p"),
+                *("This result", "Pairs", "p"),
             ),
             tuple(
                 (

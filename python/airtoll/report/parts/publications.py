@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, quantiles
 from typing import Any, Final
 
 from airtoll.prediction import CardFit, CardPoint, fit_card
@@ -22,8 +22,15 @@ _STATISTICS: Final[Mapping[str, Callable[[Collection[float]], float]]] = {
     "minimum": min,
     "below": max,
     "at-least": min,
+    "lower-quartile": lambda values: _quartile(values, 0),
+    "upper-quartile": lambda values: _quartile(values, 2),
 }
 """How the values of several cells become the value of a point."""
+
+
+def _quartile(values: Collection[float], at: int) -> float:
+    return quantiles(values, n=4, method="inclusive")[at] if len(values) > 1 else next(iter(values))
+
 
 CARD_METRICS: Final = ("throughput", "rtt")
 
@@ -129,7 +136,7 @@ class BesidePublication:
     def _beside(self, point: Point) -> Beside | None:
         measured = self._changes(point.metric) if point.change is not None else self.data.means(point.metric)
         values = {cell: value for cell, value in measured.items() if self._is_of(point, cell)}
-        if not values:
+        if not values or not _has_statistic(point, values):
             return None
         expected = [
             self.data.expected[cell, point.metric].value
@@ -211,6 +218,13 @@ class BesidePublication:
     def card_sentences(self) -> dict[str, str]:
         """A sentence about each fitted processor, by the metric's title."""
         return {METRICS[name].title: _of_card(fit) for name, fit in self.cards.items()}
+
+
+def _has_statistic(point: Point, cells: Collection[Cell]) -> bool:
+    """Whether the cells vary in a factor of the point's extreme: a single packet size has no maximum over sizes."""
+    if not point.over or point.statistic in (None, "mean"):
+        return True
+    return any(len({getattr(cell, name) for cell in cells}) > 1 for name in point.over)
 
 
 def _of_card(fit: CardFit) -> str:

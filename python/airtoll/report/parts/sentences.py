@@ -105,17 +105,8 @@ def run_counts(data: ReportData) -> str:
 
 def method(data: ReportData) -> list[str]:
     """How the figures were measured and computed, from the plan."""
-    m = data.method
     lines = [
-        "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
-        "that the runs of a pair are close in time.",
-        _replicates(m),
-        f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
-        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted.",
-        *_loads(data),
-        *_profiles(data),
-        *_stacks(data),
-        f"Seed {m.seed} determines the order of runs.",
+        *(_imported(data) if data.lab == "imported" else _planned(data)),
         "The run is the unit of replication: each run gives one value per metric, and intervals are over runs. "
         "Intervals and equivalence verdicts apply to each change separately; they are not adjusted for the number of "
         "comparisons. p-values are adjusted by Holm's method over all changes of a metric, which share one figure.",
@@ -126,6 +117,32 @@ def method(data: ReportData) -> list[str]:
     if data.quick:
         lines.append("The study was shortened by its [quick] table.")
     return lines
+
+
+def _planned(data: ReportData) -> Iterator[str]:
+    """The procedure of a study that airtoll ran."""
+    m = data.method
+    yield (
+        "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
+        "that the runs of a pair are close in time."
+    )
+    yield _replicates(m)
+    yield (
+        f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
+        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
+    )
+    yield from _loads(data)
+    yield from _profiles(data)
+    yield from _stacks(data)
+    yield f"Seed {m.seed} determines the order of runs."
+
+
+def _imported(data: ReportData) -> Iterator[str]:
+    """The origin of imported runs, whose order and offered load airtoll did not choose."""
+    yield (
+        f"{text.counted(len(data.runs), 'recorded file')} of other tools, one per run. The order of the runs, their "
+        "warm-up and their load are those of the measurement. The runs of a block are compared with each other."
+    )
 
 
 def _measured(probe: str) -> str:
