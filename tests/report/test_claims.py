@@ -87,3 +87,31 @@ def test_statements_compare_different_conditions(name: str) -> None:
     for statement in statements(published(name), (128, 1408)):
         assert statement.differing
         assert statement.words({})
+
+
+def test_changes_against_the_open_network_are_published_values(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    factors = {
+        "security": ("open", "ccmp", "enhanced1"),
+        "transport": ("udp",),
+        "ip": ("ipv4",),
+        "phy": ("erp",),
+        "topology": ("through-ap",),
+    }
+    plan = make_plan(sizes=(1400,), repeats=2, rates=("54",), study="hayajneh-enhanced", factors=factors)
+    data = ReportData.of(make(plan, samples=exactly(throughput=as_published), lab="sim", link={}))
+    found = {
+        one.statement.words(data.fixed): one.published
+        for one in Claims(data, published("hayajneh-enhanced")).judged
+    }
+    assert found["One-way delay is lower with open than with CCMP"] == pytest.approx(-50)  # "almost doubled"
+    ours = found["One-way delay is lower with Enhanced CCMP, 1 lane than with CCMP"]
+    assert ours == pytest.approx(100 * (1.2 / 2 - 1))
+    assert found["Throughput is equal with open and with WEP-104"] is None
+
+
+def test_a_claim_of_equality_is_confirmed_within_five_percent(make: Make) -> None:
+    name = "Throughput is equal with IPv4 and with IPv6 (CCMP, 1408 B)"
+    assert judged(make, as_published)[name].verdict == "confirmed"

@@ -27,6 +27,7 @@ from airtoll.published.publication import (
     Ordering,
     Point,
     Publication,
+    Same,
     Setting,
     Trend,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "Ordering",
     "Point",
     "Publication",
+    "Same",
     "Setting",
     "Trend",
     "finding_lines",

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final, Literal
 
@@ -21,6 +22,7 @@ from airtoll.published import (
     Ordering,
     Point,
     Publication,
+    Same,
     Trend,
     implied_points,
 )
@@ -36,6 +38,9 @@ ClaimResult = Literal["confirmed", "not confirmed", "opposite", "not measured"]
 differs is confirmed if the change is within `EQUAL_PERCENT`."""
 
 EQUAL_PERCENT: Final = 5.0
+Levels = tuple[tuple[str, Any], ...]
+"""The levels of a condition, by factor."""
+
 _SIGNIFICANT: Final = 0.05
 _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", "lower": "higher"}
 
@@ -282,14 +287,10 @@ def statements(publication: Publication, sizes: tuple[int, int] | None) -> Itera
                     yield Statement(
                         (claim.place,), METRICS[claim.metric], subject, reference, direction, is_trend=True
                     )
-            case ComparisonClaim() | AgreementClaim():
-                subject_of, reference_of = (publication.number(name) for name in claim.of)
-                if (
-                    _is_average(subject_of)
-                    and _is_average(reference_of)
-                    and subject_of.metric == reference_of.metric
-                ):
-                    yield _of_numbers(claim, subject_of, reference_of)
+            case ComparisonClaim() | AgreementClaim() | Same():
+                for first, second in pairwise(publication.number(name) for name in claim.of):
+                    if _is_average(first) and _is_average(second) and first.metric == second.metric:
+                        yield _of_numbers(claim, first, second)
             case _:
                 pass  # arithmetic of the paper
 
@@ -297,10 +298,10 @@ def statements(publication: Publication, sizes: tuple[int, int] | None) -> Itera
 def _is_average(number: Operand) -> bool:
     """Whether the paper measured the number, in one cell or as the mean of several, as opposed to an extreme."""
     is_mean = not number.over or number.statistic in (None, "mean")
-    return number.metric in METRICS and is_mean and number.change is None and number.source is None
+    return number.metric in METRICS and is_mean and number.source is None
 
 
-def _of_numbers(claim: ComparisonClaim | AgreementClaim, first: Operand, second: Operand) -> Statement:
+def _of_numbers(claim: ComparisonClaim | AgreementClaim | Same, first: Operand, second: Operand) -> Statement:
     metric = METRICS[first.metric]
     direction: ClaimDirection = metric.better  # the text names the better number first
     printed = ""
@@ -313,24 +314,41 @@ def _of_numbers(claim: ComparisonClaim | AgreementClaim, first: Operand, second:
             sign = "+" if direction == "higher" else text.MINUS
             about = "about" if claim.approximate else ""
             printed = text.joined(about, f"{sign}{claim.difference} {claim.unit}")
-    if isinstance(claim, AgreementClaim) and claim.agree:
+    if isinstance(claim, Same) or (isinstance(claim, AgreementClaim) and claim.agree):
         direction = "equal"
     return Statement((claim.place,), metric, first.condition, second.condition, direction, printed)
 
 
 def _published(publication: Publication, statement: Statement, *, in_percent: bool) -> float | None:
     """The mean change between the printed values of the paper that belong to the statement."""
-    points = {
-        tuple(point.condition.given().items()): float(point.standard_value) / statement.metric.scale
-        for point in (*implied_points(publication), *publication.points)
-        if point.metric == statement.metric.name and _is_average(point)
-    }
-    pairs = []
-    for levels, value in points.items():
-        pair = statement.pair_of(dict(levels)) if statement.common.agrees(dict(levels)) else None
-        if pair is not None and (reference := points.get(tuple(pair.items()))) is not None:
-            pairs.append((reference, value))
+    values: dict[Levels, float] = {}
+    to_open: dict[Levels, float] = {}  # as multiples of the open network
+    for point in (*implied_points(publication), *publication.points):
+        if point.metric == statement.metric.name and _is_average(point):
+            value = float(point.standard_value)
+            if point.change is None:
+                values[_levels(point.condition)] = value / statement.metric.scale
+            else:
+                to_open[_levels(point.condition)] = value
+                to_open[_levels(point.condition.model_copy(update={"security": "open"}))] = 1.0
+    pairs = _pairs_of(values, statement)
+    if not pairs and in_percent:
+        pairs = _pairs_of(to_open, statement)
     return _mean_change(pairs, statement.metric.scale, in_percent=in_percent)
+
+
+def _pairs_of(values: Mapping[Levels, float], statement: Statement) -> list[tuple[float, float]]:
+    """The values of the reference and of the subject, for each pair of conditions of the statement."""
+    found = []
+    for levels, value in values.items():
+        pair = statement.pair_of(dict(levels)) if statement.common.agrees(dict(levels)) else None
+        if pair is not None and (reference := values.get(tuple(pair.items()))) is not None:
+            found.append((reference, value))
+    return found
+
+
+def _levels(condition: Condition) -> Levels:
+    return tuple(condition.given().items())
 
 
 def _mean_change(pairs: Sequence[tuple[float, float]], scale: float, *, in_percent: bool) -> float | None:
