@@ -50,8 +50,8 @@ class Tables:
     @property
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
-        of_paper = (grid for grid in (self.claims, self.published) if grid is not None)
-        before = (self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
+        first, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
+        before = (*first, self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
         return (
-            grid for grid in (*before, self.splits, *of_paper, *self.hardware, self.stability) if grid.rows
+            grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
         )

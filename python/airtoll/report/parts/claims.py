@@ -38,8 +38,8 @@ ClaimResult = Literal["confirmed", "not confirmed", "opposite", "not measured"]
 differs is confirmed if the change is within `EQUAL_PERCENT`."""
 
 EQUAL_PERCENT: Final = 5.0
-Levels = tuple[tuple[str, Any], ...]
-"""The levels of a condition, by factor."""
+ConditionKey = tuple[tuple[str, Any], ...]
+"""The levels of a condition, by factor, as a key."""
 
 _SIGNIFICANT: Final = 0.05
 _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", "lower": "higher"}
@@ -143,7 +143,7 @@ class Claims:
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
-        """The claims in the order of the data file."""
+        """The claims in the order of the data file; claims that the result did not measure are last."""
         places: dict[Statement, list[str]] = defaultdict(list)  # a paper repeats its claims
         for statement in statements(self.publication, self._sizes):
             places[replace(statement, places=())] += statement.places
@@ -152,10 +152,11 @@ class Claims:
             for statement, of in places.items()
         ]
         corrected = holm([mean.p for _, mean, _ in found])
-        return tuple(
+        judged = [
             self._judged(statement, mean, p, in_percent=in_percent)
             for (statement, mean, in_percent), p in zip(found, corrected, strict=True)
-        )
+        ]
+        return tuple(sorted(judged, key=lambda one: one.change is None))
 
     def count(self, verdict: ClaimResult) -> int:
         """The number of claims with this verdict."""
@@ -321,8 +322,8 @@ def _of_numbers(claim: ComparisonClaim | AgreementClaim | Same, first: Operand, 
 
 def _published(publication: Publication, statement: Statement, *, in_percent: bool) -> float | None:
     """The mean change between the printed values of the paper that belong to the statement."""
-    values: dict[Levels, float] = {}
-    to_open: dict[Levels, float] = {}  # as multiples of the open network
+    values: dict[ConditionKey, float] = {}
+    to_open: dict[ConditionKey, float] = {}  # as multiples of the open network
     for point in (*implied_points(publication), *publication.points):
         if point.metric == statement.metric.name and _is_average(point):
             value = float(point.standard_value)
@@ -337,7 +338,7 @@ def _published(publication: Publication, statement: Statement, *, in_percent: bo
     return _mean_change(pairs, statement.metric.scale, in_percent=in_percent)
 
 
-def _pairs_of(values: Mapping[Levels, float], statement: Statement) -> list[tuple[float, float]]:
+def _pairs_of(values: Mapping[ConditionKey, float], statement: Statement) -> list[tuple[float, float]]:
     """The values of the reference and of the subject, for each pair of conditions of the statement."""
     found = []
     for levels, value in values.items():
@@ -347,7 +348,7 @@ def _pairs_of(values: Mapping[Levels, float], statement: Statement) -> list[tupl
     return found
 
 
-def _levels(condition: Condition) -> Levels:
+def _levels(condition: Condition) -> ConditionKey:
     return tuple(condition.given().items())
 
 
