@@ -62,9 +62,10 @@ def counted(n: int, noun: str) -> str:
 
 
 def listing(parts: Iterable[str]) -> str:
-    """The parts as a list in a sentence: "a, b and c"."""
+    """The parts as a list in a sentence: "a, b and c"; "a, 1 lane; b and c" if a part has a comma."""
     *first, last = list(parts) or [MISSING]
-    return f"{', '.join(first)} and {last}" if first else last
+    between = "; " if any("," in part for part in first) else ", "
+    return f"{between.join(first)} and {last}" if first else last
 
 
 _LARGEST_PERCENT = 9999

@@ -1,5 +1,6 @@
 """The sentences of a report: the findings, with their values and intervals, and the method."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -55,8 +56,9 @@ class Reach:
 def find(data: ReportData) -> Findings:
     """The findings of a result.
 
-    The headline is the throughput change of the flow with the largest and fastest packets, UDP before TCP. If every
-    sender offers less than the link carries, throughput is only the load, and the headline is a delay instead.
+    The headline is the largest resolved throughput change of the flows with the largest and fastest packets, UDP
+    before TCP. If every sender offers less than the link carries, throughput is only the load, and the headline is a
+    delay instead.
     """
     comparison = data.comparison
     if not data.counting:
@@ -65,7 +67,11 @@ def find(data: ReportData) -> Findings:
         return Findings(_single_level(data), (), ())
     metric = _headline_metric(data)
     rows = [row for row in comparison.pairs if row.metric == metric.name and row.ratio.percent is not None]
-    sentences = [_change(data, metric, row) for row in _leading(data, rows)]
+    alike: dict[tuple[str, str, str], list[PairedRow]] = defaultdict(list)
+    for row in _leading(data, rows):
+        shown = text.percent(row.ratio.percent), text.percent_interval(row.ratio.percent_ci95_t)
+        alike[row.cell.transport, *shown].append(row)
+    sentences = [_change(data, metric, *same) for same in alike.values()]
     if not sentences:
         sentences = [
             f"No block has a pair of valid runs that measured {text.within(metric.title)}, so security levels cannot "
@@ -226,7 +232,10 @@ def _headline_metric(data: ReportData) -> Metric:
 
 
 def _leading(data: ReportData, rows: Iterable[PairedRow]) -> list[PairedRow]:
-    """Per transport and level, the flow with the largest packets, IPv4 before IPv6, then the highest throughput."""
+    """Per transport and level, the flow with the largest packets, IPv4 before IPv6, then the highest throughput.
+
+    Resolved changes come first, the largest before the others.
+    """
     throughput = data.means("throughput")
     best: dict[tuple[str, str], tuple[tuple[float, bool, float], PairedRow]] = {}
     for row in rows:
@@ -234,10 +243,26 @@ def _leading(data: ReportData, rows: Iterable[PairedRow]) -> list[PairedRow]:
         size = row.cell.packet_size, row.cell.ip == "ipv4", throughput.get(row.baseline, 0.0)
         if key not in best or size > best[key][0]:
             best[key] = size, row
-    return sorted((row for _, row in best.values()), key=lambda row: _TRANSPORTS.index(row.cell.transport))
+    return sorted((row for _, row in best.values()), key=_importance)
 
 
-def _change(data: ReportData, metric: Metric, row: PairedRow) -> str:
+def _importance(row: PairedRow) -> tuple[bool, int, float]:
+    """A sort key: the most important change is the least."""
+    ci = row.ratio.percent_ci95_t
+    resolved = ci is not None and not ci.contains(0)
+    return not resolved, _TRANSPORTS.index(row.cell.transport), -abs(row.ratio.log.mean or 0.0) * resolved
+
+
+def _change(data: ReportData, metric: Metric, row: PairedRow, *same: PairedRow) -> str:
+    """A sentence about a change, and about the levels that have the same change."""
+    told = _told(data, metric, row)
+    if not same:
+        return told
+    levels = text.listing(text.level(other.cell.security) for other in same)
+    return f"{told} The change is the same with {levels}."
+
+
+def _told(data: ReportData, metric: Metric, row: PairedRow) -> str:
     cell, percent, ci = row.cell, row.ratio.percent, row.ratio.percent_ci95_t
     assert percent is not None
     of_throughput = metric.name == "throughput"
