@@ -232,6 +232,7 @@ def test_radios_report_their_rates_and_retries(tmp_path: Path) -> None:
         "tx_failed",
     ):
         assert {(metric, "sta"), (metric, "ap")} <= found
+    assert "tx_airtime" not in samples.metric, "mac80211_hwsim does not measure airtime"
 
 
 def test_the_same_seed_gives_the_same_octets(tmp_path: Path) -> None:

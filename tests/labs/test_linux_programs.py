@@ -24,11 +24,14 @@ STATIONS = """Station 02:00:00:00:00:02 (on wlan0)
 	tx failed:	1
 	signal:  	-40 [-42, -44] dBm
 	tx bitrate:	325.0 MBit/s VHT-MCS 7 80MHz short GI VHT-NSS 1
+	tx duration:	5123 us
 	rx bitrate:	(unknown)
+	rx duration:	871 us
 	associated at [boottime]:	0.480s
 Station 02:00:00:00:00:03 (on wlan0)
 	signal:  	-77 dBm
 	tx bitrate:	130.0 MBit/s MCS 15
+	tx duration:	0 us
 	rx bitrate:	54.0 MBit/s
 """
 
@@ -190,6 +193,8 @@ def test_statistics_of_peers_are_those_that_iw_prints() -> None:
     assert first.tx_rate == RadioRate(bit_per_s=325e6, mcs=7, streams=1, width_mhz=80)
     assert first.rx_rate is None
     assert (first.tx_packets, first.tx_retries, first.tx_failed) == (41, 3, 1)
+    assert (first.tx_airtime_us, first.rx_airtime_us) == (5123, 871)
+    assert second.tx_airtime_us is None
     assert second.tx_rate == RadioRate(bit_per_s=130e6, mcs=15, streams=2, width_mhz=20)
     assert second.rx_rate == RadioRate(bit_per_s=54e6)
     assert second.tx_retries is None

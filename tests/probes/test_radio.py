@@ -77,7 +77,12 @@ def test_radios_report_about_each_peer_in_each_interval(cell: MakeCell) -> None:
 
     def peers(retries: int, attempts: int) -> dict[tuple[str, str], PeerStatistics]:
         own = PeerStatistics(
-            signal_dbm=-40, tx_rate=fast, rx_rate=slow, tx_retries=retries, attempts={fast: attempts, slow: 5}
+            signal_dbm=-40,
+            tx_rate=fast,
+            rx_rate=slow,
+            tx_retries=retries,
+            tx_airtime_us=100 * retries,
+            attempts={fast: attempts, slow: 5},
         )
         return {("ap", "sta1"): PeerStatistics(signal_dbm=-50), ("ap", "sta2"): own, ("sta1", "ap"): own}
 
@@ -98,6 +103,7 @@ def test_radios_report_about_each_peer_in_each_interval(cell: MakeCell) -> None:
         "tx_width": 40,
         "rx_rate": 54e6,
         "tx_retries": 3,
+        "tx_airtime": 300,
     }
     assert {sample.endpoint for sample in found} == {"link", "ap/sta1", "ap/sta2", "sta1"}
     name = "300 Mbit/s, mcs15, streams 2, 40 MHz"

@@ -85,9 +85,11 @@ class PeerStatistics:
     signal_dbm: float | None = None  # of the last received frame
     tx_rate: RadioRate | None = None  # of the last Data frame that was sent
     rx_rate: RadioRate | None = None  # of the last Data frame that was received
-    tx_packets: int | None = None  # this and the next two are totals since the peer joined
+    tx_packets: int | None = None  # this and the next four are totals since the peer joined
     tx_retries: int | None = None
     tx_failed: int | None = None  # frames without Ack after all retries
+    tx_airtime_us: int | None = None  # of transmissions to the peer; few drivers measure it
+    rx_airtime_us: int | None = None
     attempts: Mapping[RadioRate, int] = field(default_factory=dict)  # total transmissions by rate
 
 

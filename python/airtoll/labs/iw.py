@@ -41,6 +41,8 @@ def parse(text: str) -> dict[str, PeerStatistics]:
             tx_packets=_read(values, "tx packets", int),
             tx_retries=_read(values, "tx retries", int),
             tx_failed=_read(values, "tx failed", int),
+            tx_airtime_us=_read(values, "tx duration", _airtime_us),
+            rx_airtime_us=_read(values, "rx duration", _airtime_us),
         )
     return found
 
@@ -51,6 +53,11 @@ def _read(values: Mapping[str, str], name: str, read: Callable[[str], _T | None]
 
 def _number(value: str) -> float:
     return float(value.split(maxsplit=1)[0])
+
+
+def _airtime_us(value: str) -> int | None:
+    """A total of airtime; None for 0, which Linux reports if the driver does not measure airtime."""
+    return int(value.split(maxsplit=1)[0]) or None
 
 
 def _rate(value: str) -> RadioRate | None:

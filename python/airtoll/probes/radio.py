@@ -21,6 +21,7 @@ The radios of lab linux also report about each of their peers, at the end of eac
 | tx_mcs, tx_streams, tx_width | 1, 1, MHz   | MCS, spatial streams and width of that rate; the same with rx        |
 | tx_packets                   | 1           | frames that were sent in the interval                                |
 | tx_retries, tx_failed        | 1           | retransmissions, and frames without Ack, in the interval             |
+| tx_airtime, rx_airtime       | us          | airtime of the frames in the interval, if the driver measures it     |
 
 A value that a link does not report (a real radio has other counters) has no sample. SNR, noise and rate of an emulated
 link are constant during a run and have one sample each.
@@ -146,10 +147,11 @@ def _of_peer(before: PeerStatistics | None, after: PeerStatistics) -> Iterator[R
         yield "signal", "dBm", after.signal_dbm
     for way, rate in (("tx", after.tx_rate), ("rx", after.rx_rate)):
         yield from _of_rate(way, rate)
-    for total in ("tx_packets", "tx_retries", "tx_failed"):
+    for total in ("tx_packets", "tx_retries", "tx_failed", "tx_airtime_us", "rx_airtime_us"):
         earlier, later = getattr(before, total, None), getattr(after, total)
         if earlier is not None and later is not None:
-            yield total, "1", float(later - earlier)
+            metric, of_time, _ = total.partition("_us")
+            yield metric, "us" if of_time else "1", float(later - earlier)
 
 
 def _of_rate(way: str, rate: RadioRate | None) -> Iterator[RadioValue]:
