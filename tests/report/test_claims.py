@@ -72,7 +72,7 @@ def test_claims_show_what_the_paper_printed(make: Make) -> None:
 
 def test_a_repeated_claim_is_listed_once_with_all_places(make: Make) -> None:
     (claim,) = (one for words, one in judged(make, as_published).items() if "(IPv4, 1408 B)" in words)
-    assert claim.statement.places == ("IV, paragraph 5", "abstract")
+    assert claim.places == ("IV, paragraph 5", "abstract")
 
 
 def test_one_round_confirms_nothing(make: Make) -> None:
@@ -84,7 +84,7 @@ def test_one_round_confirms_nothing(make: Make) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_statements_compare_different_conditions(name: str) -> None:
-    for statement in statements(published(name), (128, 1408)):
+    for _, statement in statements(published(name), 128, 1408):
         assert statement.differing
         assert statement.words({})
 

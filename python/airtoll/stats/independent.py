@@ -5,7 +5,7 @@ of 'Student's' problem when several different population variances are involved"
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,10 +82,19 @@ def _welch(a: Floats, b: Floats) -> IndependentDifference:
     if variance == 0:
         mean = float(b[0] - a[0])  # rounding in the means could give equal values a difference
         return IndependentDifference(n_a, n_b, mean, 0.0, None, Interval(mean, mean))
-    error = math.sqrt(variance)
+    error, df, ci95_t, p = welch(mean, [(variance_a, n_a - 1), (variance_b, n_b - 1)])
+    return IndependentDifference(n_a, n_b, mean, error, df, ci95_t, p)
+
+
+def welch(mean: float, variances: Sequence[tuple[float, int]]) -> tuple[float, float, Interval, float]:
+    """Standard error, degrees of freedom, 95 % interval and two-sided p-value of a sum of independent means.
+
+    `variances` has the variance of each mean and its degrees of freedom. At least one variance must be above 0.
+    """
+    total = sum(variance for variance, _ in variances)
+    error = math.sqrt(total)
     # Shares of the variance first, because their squares cannot underflow.
-    share_a, share_b = variance_a / variance, variance_b / variance
-    df = 1 / (share_a**2 / (n_a - 1) + share_b**2 / (n_b - 1))
+    df = 1 / sum((variance / total) ** 2 / n for variance, n in variances)
     half = float(special.stdtrit(df, 0.975)) * error
     p = 2 * float(special.stdtr(df, -abs(mean) / error))
-    return IndependentDifference(n_a, n_b, mean, error, df, Interval(mean - half, mean + half), p)
+    return error, df, Interval(mean - half, mean + half), p

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from scipy import special
-
+from airtoll.stats.independent import welch
 from airtoll.stats.paired import Pairs, complete_pairs
 from airtoll.stats.ratio import Ratio
 from airtoll.stats.summary import Interval
@@ -24,8 +23,7 @@ class MatchedMean:
 
     cells: int  # pairs of cells
     mean: float | None = None
-    error: float | None = None  # standard error; None if no pair of cells has two rounds
-    ci95_t: Interval | None = None
+    ci95_t: Interval | None = None  # None if no pair of cells has two rounds
     p: float | None = None  # two-sided p-value of the t test; None without any spread
 
 
@@ -63,12 +61,10 @@ def _mean(sets: Sequence[Sequence[float]]) -> MatchedMean:
     mean = fmean(map(fmean, used))
     if not spread:
         return MatchedMean(len(used), mean)
-    shares = [(variance(of_cells) / len(of_cells) / len(used) ** 2, len(of_cells) - 1) for of_cells in used]
-    total = sum(share for share, _ in shares)
-    if total == 0:
-        return MatchedMean(len(used), mean, 0.0, Interval(mean, mean))
-    error = math.sqrt(total)
-    df = 1 / sum((share / total) ** 2 / n for share, n in shares)
-    half = float(special.stdtrit(df, 0.975)) * error
-    p = 2 * float(special.stdtr(df, -abs(mean) / error))
-    return MatchedMean(len(used), mean, error, Interval(mean - half, mean + half), p)
+    variances = [
+        (variance(of_cells) / len(of_cells) / len(used) ** 2, len(of_cells) - 1) for of_cells in used
+    ]
+    if not any(of_mean for of_mean, _ in variances):
+        return MatchedMean(len(used), mean, Interval(mean, mean))
+    _, _, ci95_t, p = welch(mean, variances)
+    return MatchedMean(len(used), mean, ci95_t, p)

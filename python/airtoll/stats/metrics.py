@@ -101,6 +101,11 @@ class Metric:
         """Whether changes are shown in percent of the baseline, which would be misread for a percentage."""
         return self.display_unit != "%"
 
+    @property
+    def change_unit(self) -> str:
+        """The unit of differences: percentage points for a percentage."""
+        return "points" if self.display_unit == "%" else self.display_unit
+
     def display(self, value: float) -> float:
         """The value in `display_unit`."""
         return value * self.scale

@@ -7,7 +7,7 @@ paper.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -38,9 +38,6 @@ ClaimResult = Literal["confirmed", "not confirmed", "opposite", "not measured"]
 differs is confirmed if the change is within `EQUAL_PERCENT`."""
 
 EQUAL_PERCENT: Final = 5.0
-ConditionKey = tuple[tuple[str, Any], ...]
-"""The levels of a condition, by factor, as a key."""
-
 _SIGNIFICANT: Final = 0.05
 _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", "lower": "higher"}
 
@@ -49,7 +46,6 @@ _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", 
 class Statement:
     """A claim as a comparison: the metric under `subject` is higher, lower or equal, compared with `reference`."""
 
-    places: tuple[str, ...]  # in the paper
     metric: Metric
     subject: Condition
     reference: Condition
@@ -58,7 +54,7 @@ class Statement:
     up_to_b: int | None = None  # largest packet size
     is_trend: bool = False  # over packet size
 
-    @property
+    @cached_property
     def differing(self) -> dict[str, tuple[Any, Any]]:
         """The factors that differ, with the level of the subject and that of the reference."""
         subject, reference = self.subject.given(), self.reference.given()
@@ -68,7 +64,7 @@ class Statement:
             if name in reference and level != reference[name]
         }
 
-    @property
+    @cached_property
     def common(self) -> Condition:
         """The levels that both conditions have."""
         differing = self.differing
@@ -78,7 +74,9 @@ class Statement:
     def pair_of(self, levels: Mapping[str, Any]) -> dict[str, Any] | None:
         """The levels of the reference that belong to these levels of the subject; None if they are another's."""
         differing = self.differing
-        if not differing or any(levels.get(name) != level for name, (level, _) in differing.items()):
+        if not differing or not self.common.agrees(levels):
+            return None
+        if any(levels.get(name) != level for name, (level, _) in differing.items()):
             return None
         size_b = levels.get("packet_size")
         if self.up_to_b is not None and (size_b is None or size_b > self.up_to_b):
@@ -108,13 +106,15 @@ class Judged:
     """A statement with its size in the paper, in the model and in this result, in percent or in display units."""
 
     statement: Statement
+    places: tuple[str, ...]  # in the paper
     published: float | None
     model: float | None
     cells: int  # pairs of cells
     change: float | None
     interval: Interval | None  # 95 %, not corrected
-    p_holm: float | None
+    p: float | None
     in_percent: bool
+    p_holm: float | None = None  # `p`, corrected for all claims
 
     @property
     def verdict(self) -> ClaimResult:
@@ -145,17 +145,11 @@ class Claims:
     def judged(self) -> tuple[Judged, ...]:
         """The claims in the order of the data file; claims that the result did not measure are last."""
         places: dict[Statement, list[str]] = defaultdict(list)  # a paper repeats its claims
-        for statement in statements(self.publication, self._sizes):
-            places[replace(statement, places=())] += statement.places
-        found = [
-            (replace(statement, places=tuple(dict.fromkeys(of))), *self._measured(statement))
-            for statement, of in places.items()
-        ]
-        corrected = holm([mean.p for _, mean, _ in found])
-        judged = [
-            self._judged(statement, mean, p, in_percent=in_percent)
-            for (statement, mean, in_percent), p in zip(found, corrected, strict=True)
-        ]
+        for place, statement in statements(self.publication, *self._sizes):
+            places[statement].append(place)
+        found = [self._judged(statement, tuple(dict.fromkeys(of))) for statement, of in places.items()]
+        corrected = holm([one.p for one in found])
+        judged = [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
         return tuple(sorted(judged, key=lambda one: one.change is None))
 
     def count(self, verdict: ClaimResult) -> int:
@@ -186,7 +180,7 @@ class Claims:
             tuple(
                 (
                     one.statement.words(self.data.fixed),
-                    "; ".join(one.statement.places),
+                    "; ".join(one.places),
                     one.verdict,
                     one.statement.printed or _shown(one, one.published),
                     *((_shown(one, one.model),) if modelled else ()),
@@ -200,47 +194,54 @@ class Claims:
         )
 
     @cached_property
-    def _sizes(self) -> tuple[int, int] | None:
+    def _sizes(self) -> tuple[int | None, int | None]:
         sizes = {run.run.cell.packet_size for run in self.data.counting}
-        return (min(sizes), max(sizes)) if len(sizes) > 1 else None
+        return (min(sizes), max(sizes)) if len(sizes) > 1 else (None, None)
 
-    def _judged(
-        self, statement: Statement, mean: MatchedMean, p: float | None, *, in_percent: bool
-    ) -> Judged:
+    @cached_property
+    def _points(self) -> tuple[Point, ...]:
+        points = (
+            *implied_points(self.publication),
+            *self.publication.points,
+        )  # printed values replace implied values
+        return tuple(point for point in points if _is_average(point))
+
+    def _judged(self, statement: Statement, places: tuple[str, ...]) -> Judged:
+        metric = statement.metric
+        pairs = tuple(self._pairs(statement))
+        mean, in_percent = self._measured(metric, pairs)
+
         def shown(value: float) -> float:
-            return 100 * math.expm1(value) if in_percent else statement.metric.display(value)
+            return 100 * math.expm1(value) if in_percent else metric.display(value)
 
+        expected = (
+            [self.data.expected.get((cell, metric.name)) for cell in (reference, subject)]
+            for subject, reference in pairs
+        )
+        modelled = [(a.value, b.value) for a, b in expected if a is not None and b is not None]
         ci = mean.ci95_t
         return Judged(
             statement,
-            published=_published(self.publication, statement, in_percent=in_percent),
-            model=_mean_change(
-                [
-                    (self.data.expected[reference, name].value, self.data.expected[subject, name].value)
-                    for subject, reference in self._pairs(statement)
-                    if (subject, name := statement.metric.name) in self.data.expected
-                    and (reference, name) in self.data.expected
-                ],
-                statement.metric.scale,
-                in_percent=in_percent,
-            ),
+            places,
+            published=_published(self._points, statement, in_percent=in_percent),
+            model=_mean_change(modelled, metric.scale, in_percent=in_percent),
             cells=mean.cells,
             change=None if mean.mean is None else shown(mean.mean),
             interval=None if ci is None else Interval(shown(ci.low), shown(ci.high)),
-            p_holm=p,
+            p=mean.p,
             in_percent=in_percent,
         )
 
-    def _measured(self, statement: Statement) -> tuple[MatchedMean, bool]:
+    def _measured(self, metric: Metric, pairs: Iterable[tuple[Cell, Cell]]) -> tuple[MatchedMean, bool]:
         """The change, as a logarithm if it is a ratio, which the second value says."""
-        values = self._values.get(statement.metric.name, {})
+        values = self._values.get(metric.name, {})
         sets = []
-        for subject, reference in self._pairs(statement):
+        for subject, reference in pairs:
             rounds = sorted(values[subject].keys() | values[reference].keys())
             a, b = ([values[cell].get(one) for one in rounds] for cell in (reference, subject))
             sets.append((a, b))
         ratio = matched_ratio(sets)
-        if statement.metric.relative and ratio.reason is None:
+        if metric.relative and ratio.reason is None:
             return ratio.log, True
         return matched_difference(sets), False
 
@@ -248,8 +249,7 @@ class Claims:
         """The cells of the subject, each with its cell of the reference."""
         measured = self._values.get(statement.metric.name, {})
         for cell in measured:
-            levels = cell.model_dump()
-            pair = statement.pair_of(levels) if statement.common.agrees(levels) else None
+            pair = statement.pair_of(cell.model_dump())
             if pair is not None and (reference := Cell.model_validate(pair)) in measured:
                 yield cell, reference
 
@@ -263,35 +263,34 @@ class Claims:
         return found
 
 
-def statements(publication: Publication, sizes: tuple[int, int] | None) -> Iterator[Statement]:
-    """The claims that compare measurements. `sizes`: smallest and largest packet size of the result, in bytes."""
+def statements(
+    publication: Publication, smallest_b: int | None, largest_b: int | None
+) -> Iterator[tuple[str, Statement]]:
+    """The claims that compare measurements, each with its place in the paper.
+
+    `smallest_b` and `largest_b` are the smallest and the largest packet size of the result; None without several.
+    """
     for claim in publication.claims:
         match claim:
-            case Ordering():
-                if claim.metric in METRICS:
-                    levels = (
-                        {**claim.where.given(), claim.factor: level} for level in (claim.better, claim.worse)
-                    )
-                    subject, reference = map(Condition.model_validate, levels)
-                    metric = METRICS[claim.metric]
-                    yield Statement(
-                        (claim.place,), metric, subject, reference, metric.better, up_to_b=claim.up_to
-                    )
-            case Trend():
-                if claim.metric in METRICS:
-                    smallest, largest = sizes or (0, 0)
-                    subject, reference = (
-                        Condition.model_validate({**claim.where.given(), "packet_size": size})
-                        for size in (largest or None, smallest or None)
-                    )
-                    direction: ClaimDirection = "higher" if claim.way == "rises" else "lower"
-                    yield Statement(
-                        (claim.place,), METRICS[claim.metric], subject, reference, direction, is_trend=True
-                    )
+            case Ordering() if claim.metric in METRICS:
+                metric = METRICS[claim.metric]
+                subject, reference = (
+                    Condition.model_validate({**claim.where.given(), claim.factor: level})
+                    for level in (claim.better, claim.worse)
+                )
+                yield claim.place, Statement(metric, subject, reference, metric.better, up_to_b=claim.up_to)
+            case Trend() if claim.metric in METRICS:
+                metric = METRICS[claim.metric]
+                subject, reference = (
+                    claim.where.model_copy(update={"packet_size": size_b})
+                    for size_b in (largest_b, smallest_b)
+                )
+                direction: ClaimDirection = "higher" if claim.way == "rises" else "lower"
+                yield claim.place, Statement(metric, subject, reference, direction, is_trend=True)
             case ComparisonClaim() | AgreementClaim() | Same():
                 for first, second in pairwise(publication.number(name) for name in claim.of):
                     if _is_average(first) and _is_average(second) and first.metric == second.metric:
-                        yield _of_numbers(claim, first, second)
+                        yield claim.place, _of_numbers(claim, first, second)
             case _:
                 pass  # arithmetic of the paper
 
@@ -317,39 +316,35 @@ def _of_numbers(claim: ComparisonClaim | AgreementClaim | Same, first: Operand, 
             printed = text.joined(about, f"{sign}{claim.difference} {claim.unit}")
     if isinstance(claim, Same) or (isinstance(claim, AgreementClaim) and claim.agree):
         direction = "equal"
-    return Statement((claim.place,), metric, first.condition, second.condition, direction, printed)
+    return Statement(metric, first.condition, second.condition, direction, printed)
 
 
-def _published(publication: Publication, statement: Statement, *, in_percent: bool) -> float | None:
+def _published(points: Iterable[Point], statement: Statement, *, in_percent: bool) -> float | None:
     """The mean change between the printed values of the paper that belong to the statement."""
-    values: dict[ConditionKey, float] = {}
-    to_open: dict[ConditionKey, float] = {}  # as multiples of the open network
-    for point in (*implied_points(publication), *publication.points):
-        if point.metric == statement.metric.name and _is_average(point):
+    values: dict[Condition, float] = {}
+    to_open: dict[Condition, float] = {}  # as multiples of the open network
+    for point in points:
+        if point.metric == statement.metric.name:
             value = float(point.standard_value)
             if point.change is None:
-                values[_levels(point.condition)] = value / statement.metric.scale
+                values[point.condition] = value / statement.metric.scale
             else:
-                to_open[_levels(point.condition)] = value
-                to_open[_levels(point.condition.model_copy(update={"security": "open"}))] = 1.0
+                to_open[point.condition] = value
+                to_open[point.condition.model_copy(update={"security": "open"})] = 1.0
     pairs = _pairs_of(values, statement)
     if not pairs and in_percent:
         pairs = _pairs_of(to_open, statement)
     return _mean_change(pairs, statement.metric.scale, in_percent=in_percent)
 
 
-def _pairs_of(values: Mapping[ConditionKey, float], statement: Statement) -> list[tuple[float, float]]:
+def _pairs_of(values: Mapping[Condition, float], statement: Statement) -> list[tuple[float, float]]:
     """The values of the reference and of the subject, for each pair of conditions of the statement."""
     found = []
-    for levels, value in values.items():
-        pair = statement.pair_of(dict(levels)) if statement.common.agrees(dict(levels)) else None
-        if pair is not None and (reference := values.get(tuple(pair.items()))) is not None:
+    for condition, value in values.items():
+        pair = statement.pair_of(condition.given())
+        if pair is not None and (reference := values.get(Condition.model_validate(pair))) is not None:
             found.append((reference, value))
     return found
-
-
-def _levels(condition: Condition) -> ConditionKey:
-    return tuple(condition.given().items())
 
 
 def _mean_change(pairs: Sequence[tuple[float, float]], scale: float, *, in_percent: bool) -> float | None:
@@ -365,8 +360,7 @@ def _shown(one: Judged, value: float | None) -> str:
     if value is None or one.in_percent:
         return text.signed_percent(value, 1)
     metric = one.statement.metric
-    unit = "points" if metric.display_unit == "%" else metric.display_unit
-    return f"{text.number(value, metric.decimals, sign=True)} {unit}"
+    return f"{text.number(value, metric.decimals, sign=True)} {metric.change_unit}"
 
 
 def _interval(one: Judged) -> str:

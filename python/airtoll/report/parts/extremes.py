@@ -103,13 +103,12 @@ def sentence(data: ReportData, extreme: Extreme) -> str:
     def named(cell: Cell) -> str:
         return text.factor(extreme.factor, getattr(cell, extreme.factor))
 
-    unit = "points" if metric.display_unit == "%" else metric.display_unit
     flow = data.flow(extreme.first)
     if extreme.factor != "security":  # the compared levels follow the numbers
         flow = f"{flow}, {text.level(extreme.first.security)}"
     head = (
         f"{flow}: {shown(extreme.first_mean)} with {named(extreme.first)}, {shown(extreme.second_mean)} with "
-        f"{named(extreme.second)}; difference {shown(extreme.difference)} {unit}"
+        f"{named(extreme.second)}; difference {shown(extreme.difference)} {metric.change_unit}"
     )
     if not metric.relative or extreme.percent_of_larger is None or extreme.percent_of_smaller is None:
         return f"{head}."

@@ -318,7 +318,7 @@ def _reaches(data: ReportData) -> list[Reach]:
             low, high = (
                 text.percent(end, 1) if percent else text.number(end, decimals, sign=True) for end in ends
             )
-            unit = "%" if percent else "points" if points else metric.display_unit
+            unit = "%" if percent else metric.change_unit
             reaches.append(
                 Reach(
                     metric=metric,
