@@ -73,7 +73,7 @@ _JSON = (
         "`reports`: counts in `runs`, `invalid_runs`, `cells` with the columns of cells.csv, paths in `files`; `index`",
     ),
     ("`verify`", "`problems`; without problems, counts in `runs`"),
-    ("`import`", "`runs`: `id`, `file`, `valid`, `reasons`"),
+    ("`import`", "`runs`: `id`, `file`, `test` (its number in the file), `discarded`, `valid`, `reasons`"),
     (
         "`metrics`",
         "list of the OpenMetrics families: `name`, `unit`, `help`, `samples` with `labels` and `value`",

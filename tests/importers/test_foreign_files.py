@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,9 @@ LEVELS: dict[str, Any] = {
     "phy": "ofdm",
     "rate": "54 Mbit/s",
 }
+OFTEN_UNSAID = {"transport": "udp", "packet_size": 1000, "ip": "ipv4"}
+"""Factors that some files contain and others do not."""
+
 NAMES = ("iperf3-tcp-client.json", "iperf3-udp-bidir-client.json", "irtt.json.gz", "tcp_download.flent.gz")
 SETTINGS = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -42,10 +46,17 @@ def refusal(file: Path) -> str:
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"throughput: 5\n", "is truncated or not JSON"),
-        (b"[1, 2]", "is not an iperf3 or irtt report or a flent data file"),
+        (b" \n\n", "is empty"),
+        (b'{"throughput": 5', "is truncated or not JSON"),
+        (
+            b"throughput: 5\n",
+            "is not a file that airtoll imports: expected output of one of iperf3, iperf 2,",
+        ),
+        (b"[1, 2]", "is not a file that airtoll imports"),
+        (b"PING\n\x00\x01\x02", "line 2: contains binary data"),
+        (bytes.fromhex("0a0d0d0a1c000000"), "is a capture: export its fields with tshark"),
         (b'{"start": {}, "intervals": [], "end": {}}', "start.version: Field required"),
-        (b"[" * 100_000, "is truncated or not JSON"),
+        (b"[" * 100_000, "is not a file that airtoll imports"),
         (b'{"event":"start","data":{}}\n{"event":"inter', "line 2: is truncated or not JSON"),
         (b'{"version": 3, "metadata": {}, "raw_values": {}}', "flent file format 3; airtoll reads only 4"),
         (b"\x1f\x8b\x08\x00 no gzip", "cannot be unpacked"),
@@ -93,15 +104,52 @@ def imports_or_refuses(content: bytes, directory: Path) -> None:
     file.write_bytes(content)
     out = directory / "result"
     shutil.rmtree(out, ignore_errors=True)
-    try:
-        import_files([Given(file, LEVELS)], out, "Fuzz", shared_clocks=True)
-    except UsageError as error:
-        line = str(error)
-    else:
-        assert verify(out) == []
-        return
+    line = ""
+    for levels in (LEVELS, {**OFTEN_UNSAID, **LEVELS}):
+        try:
+            import_files([Given(file, levels)], out, "Fuzz", shared_clocks=True)
+        except UsageError as error:
+            line = str(error)
+        else:
+            assert verify(out) == []
+            return
     assert "\n" not in line
     assert not out.exists()
+
+
+TEXTS = {path.name: path.read_bytes() for path in sorted(RECORDED.glob("*/*")) if path.is_file()}
+
+
+@SETTINGS
+@given(name=st.sampled_from(sorted(TEXTS)), at=st.integers(0, 10_000), length=st.integers(0, 2_000))
+def test_any_part_of_a_text_is_imported_or_refused(tmp_path: Path, name: str, at: int, length: int) -> None:
+    content = TEXTS[name]
+    at %= len(content)
+    imports_or_refuses(content[:at] + content[at + length :], tmp_path)
+
+
+@SETTINGS
+@given(name=st.sampled_from(sorted(TEXTS)), other=st.sampled_from(sorted(TEXTS)), at=st.integers(0, 10_000))
+def test_any_mixture_of_texts_is_imported_or_refused(tmp_path: Path, name: str, other: str, at: int) -> None:
+    first, second = TEXTS[name], TEXTS[other]
+    cut = first.rfind(b"\n", 0, at % len(first)) + 1
+    imports_or_refuses(first[:cut] + second + first[cut:], tmp_path)
+
+
+ODD_TEXT = st.one_of(
+    st.text(max_size=8),
+    st.integers(min_value=-(2**70), max_value=2**70).map(str),
+    st.floats().map(str),
+    st.sampled_from(["0", "-1", "-nan", "1e999", "9" * 400, "0.0", "[", "]", ",", "\t", "=", "%", "\u0663"]),
+)
+
+
+@SETTINGS
+@given(name=st.sampled_from(sorted(TEXTS)), at=st.randoms(use_true_random=False), odd=ODD_TEXT)
+def test_any_word_anywhere_is_imported_or_refused(tmp_path: Path, name: str, at: Any, odd: str) -> None:
+    words = re.split(rb"([A-Za-z]+|[0-9.]+)", TEXTS[name])
+    words[at.randrange(1, len(words), 2)] = odd.encode("utf-8", "surrogatepass")
+    imports_or_refuses(b"".join(words), tmp_path)
 
 
 @SETTINGS

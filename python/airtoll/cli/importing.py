@@ -1,14 +1,17 @@
 """`airtoll import`: converts files of other tools into a result directory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
+from airtoll.published import published
 from airtoll.report.material import text
 from airtoll.store.importers import Given, given_level, import_files, read_table
+from airtoll.study import find_study, load_study
 
 
 def import_into(
@@ -19,22 +22,29 @@ def import_into(
     security: Sequence[str],
     levels: Sequence[str],
     table: Path | None,
+    study: str | None,
+    discard_first: int,
     shared_clocks: bool,
     as_json: bool,
 ) -> None:
-    """Write the result and print the run and the verdict of each file."""
+    """Write the result and print the run and the verdict of each test."""
+    repeated = None if study is None else load_study(find_study(published(study).name))
     given = _with_security(_with_table(files, table), security)
     for_all = _distinct([given_level(level, "--level") for level in levels])
     given = [_with_levels(each, for_all) for each in given]
     name = title or f"Imported: {', '.join(dict.fromkeys(each.path.name for each in given[:3]))}"
     if not name.isprintable():
         raise UsageError("--title: expected one line of printable text")
-    records = import_files(given, out, name, shared_clocks=shared_clocks)
+    records = import_files(
+        given, out, name, study=repeated, discard_first=discard_first, shared_clocks=shared_clocks
+    )
     if as_json:
         runs = [
             {
                 "id": record.run.id,
                 "file": record.link["file"],
+                "test": record.link.get("test", 1),
+                "discarded": record.run.discard,
                 "valid": record.verdict.valid,
                 "reasons": record.verdict.reasons,
             }
@@ -44,10 +54,17 @@ def import_into(
         return
     console = plain_console(soft_wrap=True)
     invalid = [record for record in records if not record.verdict.valid]
+    discarded = [record for record in records if record.run.discard]
     for record in records:
         verdict = "valid" if record.verdict.valid else f"invalid: {'; '.join(record.verdict.reasons)}"
-        console.print(f"{record.run.id}: {record.link['file']}: {verdict}")
-    console.print(f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid")
+        test = f", test {record.link['test']}" if "test" in record.link else ""
+        console.print(
+            f"{record.run.id}: {record.link['file']}{test}: {'discarded, ' * record.run.discard}{verdict}"
+        )
+    and_discarded = f", {len(discarded)} discarded" if discarded else ""
+    console.print(
+        f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid{and_discarded}"
+    )
 
 
 def _with_table(files: Sequence[Path], table: Path | None) -> list[Given]:
@@ -87,7 +104,7 @@ def _with_levels(given: Given, levels: Mapping[str, Any]) -> Given:
     for name, level in levels.items():
         if given.levels.get(name, level) != level:
             raise UsageError(f"{given.path}: conflicting levels of {name}: {given.levels[name]} and {level}")
-    return Given(given.path, {**given.levels, **levels}, given.block)
+    return replace(given, levels={**given.levels, **levels})
 
 
 def _distinct(levels: Sequence[tuple[str, Any]]) -> dict[str, Any]:

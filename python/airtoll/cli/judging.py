@@ -126,11 +126,16 @@ def gate(
     type=DIRECTORY,
     metavar="FILE...",
     nargs=-1,
-    help="JSON files of iperf3 or irtt, or data files of flent; compressed or not. Default: all files in the table of "
-    "--levels.",
+    help="Files of iperf3, iperf 2, JPerf, irtt, flent, netperf, ping, Wireshark or tshark; compressed or not. "
+    "Default: all files in the table of --levels.",
 )
 @click.option("--out", type=DIRECTORY, metavar="DIR", required=True, help="Result directory.")
 @click.option("--title", metavar="TITLE", help="Title of the result.")
+@click.option(
+    "--study",
+    metavar="NAME",
+    help="A published study: reports compare the result with its paper. Its levels are the defaults of your files.",
+)
 @click.option(
     "--security",
     metavar="LEVEL",
@@ -149,7 +154,15 @@ def gate(
     "table",
     type=FILE,
     metavar="FILE",
-    help="A CSV table with one row per file; columns: file, factors, block.",
+    help="A CSV table with one row per file; columns: file, factors, block, discard.",
+)
+@click.option(
+    "--discard-first",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Exclude the first N tests of each cell: they are stored but not counted.",
 )
 @click.option("--shared-clocks", is_flag=True, help="Both hosts share one clock: use irtt's one-way delays.")
 @json_option
@@ -160,10 +173,12 @@ def import_(
     security: tuple[str, ...],
     levels: tuple[str, ...],
     table: Path | None,
+    study: str | None,
+    discard_first: int,
     shared_clocks: bool,
     as_json: bool,
 ) -> None:
-    """Import recorded files of iperf3, irtt and flent as a result, one run per file."""
+    """Import recorded files of other tools as a result, one run per test in them."""
     from airtoll.cli.importing import import_into
 
     import_into(
@@ -173,6 +188,8 @@ def import_(
         security=security,
         levels=levels,
         table=table,
+        study=study,
+        discard_first=discard_first,
         shared_clocks=shared_clocks,
         as_json=as_json,
     )

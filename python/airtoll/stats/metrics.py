@@ -115,6 +115,7 @@ _WAYS = ("up", "down")
 _RECEIVER = {"up": "ap", "down": "sta"}
 # The probes that load the link; they also record CPU load and radio statistics.
 _LOADS = ("throughput", "video")
+_LOAD_TOOLS = ("iperf3", "iperf", "netperf", "wireshark")  # that count datagrams under load
 _ECHOES = ("rtt", "irtt")
 _ENGINE = ("engine",)
 
@@ -185,8 +186,8 @@ def _sum_of_means(rows: Rows, keys: "NDArray[np.uint32]") -> float | None:
     return sum(means) if means else None
 
 
-def _lost(tool: str, way: str | None = None) -> Number:
-    """Lost over sent datagrams, from the counts of one tool, for one direction or for all.
+def _lost(tools: tuple[str, ...], way: str | None = None) -> Number:
+    """Lost over sent datagrams, from the counts of the first of these tools, for one direction or for all.
 
     A missing count of one interval would bias the ratio of the others. Such a run has no loss.
     """
@@ -194,6 +195,7 @@ def _lost(tool: str, way: str | None = None) -> Number:
     def total(measured: Measured, counts_of: str) -> float | None:
         if (rows := measured.every.get(counts_of)) is None:
             return None
+        tool = next((word for word in tools if rows.probe.equal(word).any()), tools[0])
         rows = rows.where(rows.probe.equal(tool))
         if way is not None:
             rows = rows.where(rows.direction.equal(way))
@@ -450,7 +452,7 @@ METRICS: dict[str, Metric] = {
             decimals=3,
             better="lower",
             definition="datagrams lost over datagrams sent under the load of the throughput measurement",
-            numbers=(_of(_mean), _lost("iperf3")),
+            numbers=(_of(_mean), _lost(_LOAD_TOOLS)),
             probes=_LOADS,
             extreme=True,
         ),
@@ -493,7 +495,7 @@ METRICS: dict[str, Metric] = {
                 f"Idle loss {way}",
                 "datagrams lost over datagrams sent in that direction on an otherwise idle link",
                 _of(_mean, "loss_idle", way),
-                _lost("irtt", way),
+                _lost(("irtt",), way),
                 probes=("irtt",),
                 unit="1",
                 decimals=3,

@@ -236,8 +236,11 @@ class ReportData:
 
     @cached_property
     def cases(self) -> Mapping[Cell, Case]:
-        """The cells of the counted runs, as cases to predict; none if the lab is `sim` or the result is imported."""
-        if self.lab in ("sim", "imported"):
+        """The cells of the counted runs, as cases to predict; none if the lab is `sim`.
+
+        Imported cells are predicted only with a publication, whose study declares the link.
+        """
+        if self.lab == "sim" or (self.lab == "imported" and self.publication is None):
             return {}
         return {
             run.run.cell: self.model.case(run.run.cell, _load_mbps(run)) for run in reversed(self.counting)

@@ -1,9 +1,10 @@
-"""Importers: measurements that iperf3, irtt and flent recorded elsewhere, as runs of an ordinary result directory.
+"""Importers: measurements that other tools recorded, as runs of an ordinary result directory.
 
-- `files`: reads a file, unpacks it within a size limit, parses it as JSON.
-- `reading`: the result of an importer: `Reading`. `iperf3`, `irtt`, `flent`: the importers.
-- `cells`: the cell of a file, from the file's own levels and the levels that its owner gives.
-- here: turns all files into a plan, and each file into a run with samples, verdict and the file itself in raw/.
+- `files`: reads a file and unpacks it within a size limit, as JSON or as lines of text.
+- `reading`: the shape of all importers. A `Format` recognises a document and reads it into one `Reading` per test.
+- `iperf3`, `irtt`, `flent`, `iperf2`, `netperf`, `ping`, `wireshark`: the formats; `formats` lists them.
+- `cells`: the cell of a test, from the file's own levels, the levels that its owner gives, and those of a study.
+- here: turns all tests into a plan, and each test into a run with samples, verdict and the file itself in raw/.
 
 Files are read twice, once to plan and once to store, so that at most one of them is in memory.
 """
@@ -13,24 +14,37 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import tomli_w
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.store.importers import flent, iperf3, irtt
-from airtoll.store.importers.cells import LAB, Given, cell_of, given_level, read_table, swapped, unsaid
+from airtoll.store.importers.cells import (
+    LAB,
+    Given,
+    cell_of,
+    given_level,
+    read_table,
+    single_levels,
+    sources,
+    swapped,
+)
 from airtoll.store.importers.files import Document, read_document
-from airtoll.store.importers.reading import Reading
+from airtoll.store.importers.formats import FORMATS, format_of
+from airtoll.store.importers.reading import Asked, Reading
 from airtoll.store.records import RunRecord, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
+from airtoll.study.load import Study
 
-MOST_FILES: Final = 9999
+MOST_RUNS: Final = 9999
 """A run's name has four digits for its position in the plan."""
+
+_ALIKE: Final = 1.25
+"""Ratio of the durations of two replicates above which they are two experiments. A tool may end late."""
 
 _STUDY_NOTE: Final = (
     "# Created by airtoll import: other tools made the measurements, so there is no study to run.\n"
@@ -39,137 +53,205 @@ _STUDY_NOTE: Final = (
 
 @dataclass(frozen=True)
 class Planned:
-    """A file whose cell is known. Its measurements are read again when the run is stored."""
+    """A test whose cell is known. Its measurements are read again when the run is stored."""
 
     given: Given
+    at: int  # position of the test in its file, from 0
+    tests: int  # in the file
     cell: Cell
     reading: Reading  # without its measurements
+    modified: datetime  # of the file, UTC
     sha256: str
-    said: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The file, and the test if there are several, for messages."""
+        return f"{self.given.path}" + (f", test {self.at + 1}" if self.tests > 1 else "")
+
+    @property
+    def kind(self) -> tuple[Cell, str]:
+        """Equal for replicates."""
+        return self.cell, self.reading.tool
 
 
 def import_files(
-    files: Sequence[Given], directory: Path, title: str, *, shared_clocks: bool = False
+    files: Sequence[Given],
+    directory: Path,
+    title: str,
+    *,
+    study: Study | None = None,
+    discard_first: int = 0,
+    shared_clocks: bool = False,
 ) -> list[RunRecord]:
-    """Create a result directory with one run per file, in the order in which the files were recorded.
+    """Create a result directory with one run per test, in the order in which the tests were recorded.
+
+    If a file does not contain its time, the order is that of the files. The first `discard_first` tests of each cell
+    are stored and excluded from all statistics. The result of a published `study` has its publication, link and stacks;
+    a factor with one level in the study has that level unless file or owner say otherwise. Set `shared_clocks` if both
+    hosts read the same clock, so that irtt's one-way delays are valid.
 
     Raises UsageError, before anything is written, for an unsupported or incomplete file, for an unknown cell, and for
-    files of one cell that are not replicates of each other. Raises AirtollError if the result cannot be written. Set
-    `shared_clocks` if both hosts read the same clock, so that irtt's one-way delays are valid.
+    tests of one cell that are not replicates of each other. Raises AirtollError if the result cannot be written.
     """
     if not files:
         raise UsageError("no files to import")
-    if len(files) > MOST_FILES:
-        raise UsageError(f"{len(files)} files are too many: a result has at most {MOST_FILES}")
-    planned = sorted((_plan(each, shared_clocks) for each in files), key=lambda each: each.reading.started)
+    usual = {} if study is None else single_levels(study)
+    planned = [test for given in files for test in _plan(given, usual, shared_clocks=shared_clocks)]
+    if len(planned) > MOST_RUNS:
+        raise UsageError(f"{len(planned)} tests are too many: a result has at most {MOST_RUNS}")
+    started = {id(test): test.reading.started for test in planned}
+    if None not in started.values():
+        planned.sort(key=lambda test: (started[id(test)], test.at))
     _refuse_twins(planned)
-    plan = Plan(study=_name(directory), method=_method(planned), runs=tuple(_runs(planned)))
-    study = _STUDY_NOTE + tomli_w.dumps({"title": title, "lab": LAB})
+    discarded = _discarded(planned, discard_first)
+    head: dict[str, Any] = {"title": title, "lab": LAB}
+    plan = Plan(
+        study=_name(directory), method=_method(planned, discarded), runs=tuple(_runs(planned, discarded))
+    )
+    if study is not None:
+        plan = plan.model_copy(update={"link": study.link, "stacks": study.stack})
+        head["published"] = study.published
     records = []
-    with Result.create(directory, study, plan, LAB, quick=False) as result:
-        for run, each in zip(plan.runs, planned, strict=True):
-            finished = _finished(run, each, plan.method, shared_clocks)
+    with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, LAB, quick=False) as result:
+        for run, test in zip(plan.runs, planned, strict=True):
+            finished = _finished(run, test, plan.method, usual, shared_clocks=shared_clocks)
             result.write_all([finished])
             records.append(finished.record)
     return records
 
 
-def _plan(given: Given, shared_clocks: bool) -> Planned:
-    document, reading = _read(given, shared_clocks)
-    cell = cell_of(reading.levels, given.levels, document.name)
+def _plan(given: Given, usual: Mapping[str, Any], *, shared_clocks: bool) -> Iterator[Planned]:
+    document, readings = _read(given, shared_clocks=shared_clocks)
     digest = hashlib.sha256(document.content).hexdigest()
-    return Planned(given, cell, replace(reading, measurements={}), digest, reading.levels)
+    for at, reading in enumerate(readings):
+        name = document.name + (f", test {at + 1}" if len(readings) > 1 else "")
+        cell = cell_of(reading.levels, given.levels, usual, name)
+        brief = replace(reading, measurements={})
+        yield Planned(given, at, len(readings), cell, brief, document.modified, digest)
 
 
-def _read(given: Given, shared_clocks: bool) -> tuple[Document, Reading]:
+def _read(given: Given, *, shared_clocks: bool) -> tuple[Document, Sequence[Reading]]:
+    """The tests in a file, at least one. The client is the station unless the owner's direction says otherwise."""
     document = read_document(given.path)
-    if irtt.is_irtt(document.json):
-        return document, irtt.read(document, shared_clocks=shared_clocks)
-    reader = next((each for test, each in _READERS if test(document.json)), None)
-    if reader is None:
-        raise UsageError(f"{document.name}: is not an iperf3 or irtt report or a flent data file")
-    reading = reader(document, "sta")
-    if swapped(reading.levels, given.levels):
-        reading = reader(document, "ap")
-    return document, reading
-
-
-_READERS: Final = ((iperf3.is_iperf3, iperf3.read), (flent.is_flent, flent.read))
+    read = format_of(document).read
+    readings = read(document, Asked("sta", shared_clocks))
+    if not readings:
+        raise UsageError(f"{document.name}: contains no finished test")
+    if swapped(readings[0].levels, given.levels):
+        readings = read(document, Asked("ap", shared_clocks))
+    return document, readings
 
 
 def _refuse_twins(planned: Sequence[Planned]) -> None:
-    """Refuse two files of the same test, and files of one cell whose settings differ."""
-    tests: dict[str, Planned] = {}
+    """Refuse two reports of the same test, and tests of one cell whose settings differ."""
+    tests: dict[tuple[str, str | None], Planned] = {}
     alike: dict[tuple[Cell, str], Planned] = {}
-    for each in planned:
-        for identity in (each.sha256, each.reading.identity):
-            if identity is not None and (twin := tests.setdefault(identity, each)) is not each:
-                raise UsageError(
-                    f"{each.given.path} and {twin.given.path} report the same test: import only one of them"
-                )
-        first = alike.setdefault((each.cell, each.reading.tool), each)
-        for name, value in each.reading.settings.items():
+    for test in planned:
+        reading = test.reading
+        # The other end's report, or a second copy of this one.
+        others = {"client": "server", "server": "client", None: None}
+        known = [tests.get((f"{test.sha256} {test.at}", None))]
+        if reading.identity is not None:
+            known.append(tests.get((reading.identity, others[reading.end])))
+            tests[reading.identity, reading.end] = test
+        tests[f"{test.sha256} {test.at}", None] = test
+        for twin in known:
+            if twin is not None:
+                raise UsageError(f"{test.name} and {twin.name} report the same test: import only one of them")
+        first = alike.setdefault(test.kind, test)
+        for name, value in reading.settings.items():
             if first.reading.settings.get(name) != value:
-                raise UsageError(
-                    f"{each.given.path} and {first.given.path} have the same cell, but {name} is {value} and "
-                    f"{first.reading.settings.get(name)}: import them into two results"
-                )
+                raise _unlike(test, first, name, value, first.reading.settings.get(name))
+        shorter, longer = sorted((reading.duration_s, first.reading.duration_s))
+        if longer > _ALIKE * shorter:
+            raise _unlike(
+                test, first, "duration_s", f"{reading.duration_s:g}", f"{first.reading.duration_s:g}"
+            )
 
 
-def _method(planned: Sequence[Planned]) -> Method:
-    replicates = Counter((each.cell, each.reading.tool) for each in planned)
+def _unlike(test: Planned, first: Planned, name: str, value: object, other: object) -> UsageError:
+    return UsageError(
+        f"{test.name} and {first.name} have the same cell, but {name} is {value} and {other}: "
+        "import them into two results"
+    )
+
+
+def _discarded(planned: Sequence[Planned], discard_first: int) -> frozenset[int]:
+    """The positions of the tests that are excluded: the first of each cell, and those that the table names."""
+    seen: Counter[tuple[Cell, str]] = Counter()
+    found = set()
+    for position, test in enumerate(planned):
+        seen[test.kind] += 1
+        if test.given.discard or seen[test.kind] <= discard_first:
+            found.add(position)
+    return frozenset(found)
+
+
+def _method(planned: Sequence[Planned], discarded: frozenset[int]) -> Method:
+    counted: Counter[tuple[Cell, str]] = Counter()
+    excluded: Counter[tuple[Cell, str]] = Counter()
     probes: dict[ProbeName, None] = {}
-    for each in planned:
-        probes |= dict.fromkeys(each.reading.probes)
+    for position, test in enumerate(planned):
+        (excluded if position in discarded else counted)[test.kind] += 1
+        probes |= dict.fromkeys(test.reading.probes)
     return Method(
-        repeats=max(replicates.values()),
-        discard_first=0,
-        duration=min(each.reading.duration_s for each in planned),
+        repeats=max(counted.values(), default=0),
+        discard_first=max(excluded.values(), default=0),
+        duration=min(test.reading.duration_s for test in planned),
         warmup=0.0,
         seed=0,
         probes=tuple(probes),
     )
 
 
-def _runs(planned: Sequence[Planned]) -> Iterator[Run]:
-    """The runs: the first file of each security level of an otherwise equal cell is in the first block, and so on."""
+def _runs(planned: Sequence[Planned], discarded: frozenset[int]) -> Iterator[Run]:
+    """The runs: the first test of each security level of an otherwise equal cell is in the first block, and so on."""
     replicates: Counter[tuple[Cell, str]] = Counter()
     blocks: dict[tuple[Cell, str, int], int] = {}
     levels: dict[int, set[str]] = defaultdict(set)
-    for order, each in enumerate(planned, start=1):
-        tool = each.reading.tool
-        replicates[each.cell, tool] += 1
-        replicate = replicates[each.cell, tool]
-        own = each.given.block
-        flow = each.cell.model_copy(update={"security": "open"})
-        block = blocks.setdefault((flow, tool, replicate if own is None else own), len(blocks) + 1)
-        if each.cell.security in levels[block]:
-            raise UsageError(
-                f"{each.given.path}: block {own} has another file with security {each.cell.security}"
-            )
-        levels[block].add(each.cell.security)
-        yield Run(order=order, block=block, replicate=replicate, discard=False, seed=0, cell=each.cell)
+    for order, test in enumerate(planned, start=1):
+        replicates[test.kind] += 1
+        replicate = replicates[test.kind]
+        own = test.given.block
+        flow = test.cell.model_copy(update={"security": "open"})
+        key = (flow, test.reading.tool, replicate if own is None else own)
+        block = blocks.setdefault(key, len(blocks) + 1)
+        if test.cell.security in levels[block]:
+            raise UsageError(f"{test.name}: block {own} has another test with security {test.cell.security}")
+        levels[block].add(test.cell.security)
+        yield Run(
+            order=order,
+            block=block,
+            replicate=replicate,
+            discard=order - 1 in discarded,
+            seed=0,
+            cell=test.cell,
+        )
 
 
-def _finished(run: Run, each: Planned, method: Method, shared_clocks: bool) -> FinishedRun:
-    document, reading = _read(each.given, shared_clocks)
-    if hashlib.sha256(document.content).hexdigest() != each.sha256:
+def _finished(
+    run: Run, test: Planned, method: Method, usual: Mapping[str, Any], *, shared_clocks: bool
+) -> FinishedRun:
+    document, readings = _read(test.given, shared_clocks=shared_clocks)
+    if hashlib.sha256(document.content).hexdigest() != test.sha256:
         raise AirtollError(f"{document.name}: has changed during the import")
+    reading = readings[test.at]
     link = {
         "imported": True,
-        "file": each.given.path.name,
-        "sha256": each.sha256,
-        "levels_by_file": sorted(each.said),
-        "levels_by_owner": sorted(each.given.levels),
-        "levels_unsaid": unsaid(each.said, each.given.levels),
+        "file": test.given.path.name,
+        "sha256": test.sha256,
+        **({"test": test.at + 1} if test.tests > 1 else {}),
+        **({"time": "modification of the file"} if reading.started is None else {}),
+        **sources(reading.levels, test.given.levels, usual),
     }
     of_run = method.model_copy(update={"duration": reading.duration_s})
     facts = {name: as_facts(m.facts, f"{document.name}: {name}") for name, m in reading.measurements.items()}
     tools = {name: version for name, of in facts.items() if isinstance(version := of.get("version"), str)}
+    started = reading.started or document.modified
     record = RunRecord(
         run=run,
-        started=reading.started,
-        finished=reading.started + timedelta(seconds=reading.duration_s),
+        started=started,
+        finished=started + timedelta(seconds=reading.duration_s),
         versions=Versions.current(tools),
         hosts={role: as_facts(host, document.name) for role, host in reading.hosts.items()},
         link=as_facts(link, document.name),
@@ -178,7 +260,7 @@ def _finished(run: Run, each: Planned, method: Method, shared_clocks: bool) -> F
         verdict=verdict_of(run, of_run, reading.measurements, {}, {}),
     )
     samples = [sample for m in reading.measurements.values() for sample in m.samples]
-    return FinishedRun(record, samples, {_raw_name(each.given.path): document.content})
+    return FinishedRun(record, samples, {_raw_name(test.given.path): document.content})
 
 
 def _raw_name(path: Path) -> str:
@@ -190,4 +272,4 @@ def _name(directory: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", directory.absolute().name).strip(".-") or LAB
 
 
-__all__ = ["LAB", "Given", "given_level", "import_files", "read_table"]
+__all__ = ["FORMATS", "LAB", "Given", "given_level", "import_files", "read_table"]

@@ -1,4 +1,4 @@
-"""The cell of an imported file, from the file's own levels and the levels that its owner gives. Nothing is guessed."""
+"""The cell of an imported file: levels in the file, of its owner, and of a study. Nothing is guessed."""
 
 import csv
 import io
@@ -13,6 +13,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import LATER_FACTORS, level_text
 from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_level
 from airtoll.study.link import LinkSettings
+from airtoll.study.load import Study
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import one_line
 from airtoll.study.security import READY_MADE, not_ready_made
@@ -21,6 +22,7 @@ LAB: Final = "imported"
 """The lab of results that other tools recorded."""
 
 GIVABLE: Final = tuple(name for name in CELL_FACTORS if name != "lab")
+_OTHER_COLUMNS: Final = ("file", "block", "discard")
 _NEEDED: Final = tuple(name for name in GIVABLE if name not in LATER_FACTORS)
 _ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
     word: {"bandwidth": phy.bandwidths_mhz[0], "gi": phy.guard_intervals[0]}
@@ -37,6 +39,7 @@ class Given:
     path: Path
     levels: Mapping[str, Any] = field(default_factory=dict)
     block: int | None = None  # files of one block are compared in pairs
+    discard: bool = False  # a warm-up measurement: stored, but excluded from every statistic
 
 
 def given_level(text: str, where: str) -> tuple[str, Any]:
@@ -59,7 +62,7 @@ def _parsed(name: str, level: str, where: str) -> Any:
 
 
 def read_table(table: Path) -> list[Given]:
-    """The files and levels in a CSV table with the columns `file`, factors, and `block` if its rows are paired.
+    """The files and levels in a CSV table with the columns `file`, factors, `block` and `discard`.
 
     File names are relative to the table. An empty field leaves the level open. Raises UsageError with the line number.
     """
@@ -76,11 +79,13 @@ def read_table(table: Path) -> list[Given]:
     if len(set(heads)) != len(heads):
         raise UsageError(f"{name}: line 1: duplicate column")
     for head in heads:
-        if head not in ("file", "block"):
+        if head not in _OTHER_COLUMNS:
             try:
                 check_factor(head)
             except ValueError as error:
-                raise UsageError(f"{name}: line 1: {error} (other columns: file, block)") from None
+                raise UsageError(
+                    f"{name}: line 1: {error} (other columns: {', '.join(_OTHER_COLUMNS)})"
+                ) from None
     return [
         _row(dict(zip(heads, row, strict=False)), len(row) - len(heads), table, f"{name}: line {number}")
         for number, row in enumerate(rows[1:], start=2)
@@ -97,9 +102,12 @@ def _row(row: Mapping[str, str], extra: int, table: Path, where: str) -> Given:
     block = told.pop("block", None)
     if block is not None and not (block.isascii() and block.isdigit() and len(block) < 10):
         raise UsageError(f"{where}: block: '{one_line(block)}' is not a whole number")
+    discard = told.pop("discard", "no")
+    if discard not in ("yes", "no"):
+        raise UsageError(f"{where}: discard: '{one_line(discard)}' is neither yes nor no")
     path = table.parent / told.pop("file")
     levels = {name: _parsed(name, text, where) for name, text in told.items()}
-    return Given(path, levels, None if block is None else int(block))
+    return Given(path, levels, None if block is None else int(block), discard == "yes")
 
 
 def swapped(said: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
@@ -107,13 +115,16 @@ def swapped(said: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return {said.get("direction"), given.get("direction")} == {"up", "down"}
 
 
-def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell:
-    """The cell. Raises UsageError if file and owner disagree, if a level is missing, or if the cell is invalid."""
+def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], usual: Mapping[str, Any], who: str) -> Cell:
+    """The cell. `usual` are the levels of a study, which file and owner replace.
+
+    Raises UsageError if file and owner disagree, if a level is missing, or if the cell is invalid.
+    """
     for name, level in given.items():
         if name in said and said[name] != level:
             texts = [level_text(name, each) for each in (said[name], level)]
             raise UsageError(f"{who}: {name}: the file says {texts[0]}, you say {texts[1]}")
-    levels = {**said, **given}
+    levels = {**usual, **said, **given}
     for name, only in _ONLY.get(levels.get("phy", ""), {}).items():
         levels.setdefault(name, only)
     missing = [name for name in _NEEDED if name not in levels]
@@ -123,15 +134,33 @@ def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell
         )
     cell = Cell(lab=LAB, **levels)
     # Check only the keys of the link: other programs may send packets that studies do not support.
-    usual = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
+    plain = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
     if cell.rate == AUTO_RATE:
-        usual["rate"] = PHYS[cell.phy].rates[0]
-    obstacle = Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=usual))
+        plain["rate"] = PHYS[cell.phy].rates[0]
+    obstacle = Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=plain))
     if obstacle is not None:
         raise UsageError(f"{who}: {obstacle}")
     return cell
 
 
-def unsaid(said: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
-    """The factors that neither file nor owner set: their levels in the cell are defaults, not facts."""
-    return [name for name in LATER_FACTORS if name not in said and name not in given]
+def single_levels(study: Study) -> Mapping[str, Any]:
+    """The factors that have one level in the study, with that level."""
+    levels = {name: getattr(study.factors, name) for name in GIVABLE}
+    return {name: of[0] for name, of in levels.items() if len(of) == 1}
+
+
+def sources(
+    said: Mapping[str, Any], given: Mapping[str, Any], usual: Mapping[str, Any]
+) -> Mapping[str, Sequence[str]]:
+    """The factors by the source of their level. The levels of `levels_unsaid` are defaults, not facts."""
+    known = {*said, *given}
+    studied = [name for name in usual if name not in known]
+    facts: dict[str, list[str]] = {
+        "levels_by_file": sorted(said),
+        "levels_by_owner": sorted(given),
+        "levels_by_study": sorted(studied),
+        "levels_unsaid": [name for name in LATER_FACTORS if name not in known and name not in studied],
+    }
+    if not usual:
+        del facts["levels_by_study"]
+    return facts

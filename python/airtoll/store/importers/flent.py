@@ -18,10 +18,10 @@ from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S
 from airtoll.store.importers.files import Document
-from airtoll.store.importers.reading import OTHER_WAY, FileModel, Reading, checked
+from airtoll.store.importers.reading import OTHER_WAY, Asked, FileModel, Format, Reading, checked
 from airtoll.store.records import Facts
 
-FORMAT: Final = 4
+_VERSION: Final = 4
 
 _TOOLS: Final = {
     "NetperfDemoRunner": "netperf",
@@ -81,16 +81,16 @@ class _File(FileModel):
     raw_values: dict[str, list[_Point]]
 
 
-def is_flent(json: object) -> bool:
-    """Whether this looks like a data file of flent."""
+def _is_flent(document: Document) -> bool:
+    json = document.json
     return isinstance(json, dict) and "raw_values" in json and "metadata" in json
 
 
-def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
-    """The test in a data file that was recorded on the host `client`. Raises UsageError for another file format."""
+def _read(document: Document, asked: Asked) -> Sequence[Reading]:
+    """The test in a data file, which flent recorded on the client."""
     version = document.json.get("version")
-    if version != FORMAT:
-        raise UsageError(f"{document.name}: flent file format {version!s:.20}; airtoll reads only {FORMAT}")
+    if version != _VERSION:
+        raise UsageError(f"{document.name}: flent file format {version!s:.20}; airtoll reads only {_VERSION}")
     file = checked(_File, document, "not a flent data file")
     head = file.metadata
     began = min((point.t for points in file.raw_values.values() for point in points), default=None)
@@ -100,7 +100,7 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
         name: each for name, each in head.SERIES_META.items() if each.tool and file.raw_values.get(name)
     }
     loads = {name: each for name, each in series.items() if each.tool in _LOADS}
-    by_way = _by_way(loads, "up" if client == "sta" else "down")
+    by_way = _by_way(loads, asked.forth)
     points = [point for name in loads for point in file.raw_values[name]]
     opens_s = min((point.t - (point.dur or 0.0) for point in points), default=None)
     closes_s = max((point.t for point in points), default=0.0)
@@ -112,7 +112,7 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
     facts = {"tool": "flent", "version": f"flent {head.FLENT_VERSION}", "test": head.NAME}
     settings = {"test": head.NAME, "length_s": head.LENGTH, "flows": sorted(loads)}
     kinds = {sample.metric for sample in samples}
-    return Reading(
+    reading = Reading(
         tool="flent",
         started=head.TIME.astimezone(UTC),
         duration_s=head.LENGTH,
@@ -125,9 +125,10 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
             *(("rtt",) if kinds & {"rtt", "rtt_loaded"} else ()),
         )
         or ("throughput",),
-        hosts={client: _host(head)},
+        hosts={asked.client: _host(head)},
         settings=settings,
     )
+    return (reading,)
 
 
 def _by_way(loads: Mapping[str, _Series], up: Way) -> dict[Way, list[str]]:
@@ -200,3 +201,12 @@ def _faults(
 def _host(head: _Metadata) -> Facts:
     facts = {"hostname": head.LOCAL_HOST, "kernel": head.KERNEL_RELEASE, "system": head.KERNEL_NAME}
     return {name: value for name, value in facts.items() if value is not None}
+
+
+FORMAT: Final = Format(
+    tool="flent",
+    files="`.flent`, `.flent.gz`, `.flent.bz2`, file format 4",
+    imported="TCP throughput, round-trip times",
+    recognises=_is_flent,
+    read=_read,
+)

@@ -16,7 +16,7 @@ from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.store.importers.files import Document
-from airtoll.store.importers.reading import OTHER_WAY, FileModel, Reading, checked
+from airtoll.store.importers.reading import OTHER_WAY, Asked, FileModel, Format, Reading, checked
 from airtoll.store.records import Facts
 from airtoll.study.quantity import one_line
 
@@ -98,21 +98,20 @@ class _Flow:
     counted: _Sum | None  # datagram counts of the other end
 
 
-def is_iperf3(json: object) -> bool:
-    """Whether this looks like a report of iperf3."""
+def _is_iperf3(document: Document) -> bool:
+    json = document.json
     return isinstance(json, dict) and "intervals" in json and "start" in json
 
 
-def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
-    """The test in a report whose client ran on that end. Raises UsageError for a test that failed."""
+def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     _refuse_failure(document)
     report = checked(_Report, document, "not a complete report of one iperf3 test")
     start, test = report.start, report.start.test_start
     if not report.intervals:
         raise UsageError(f"{document.name}: the test ended before it began")
     by_client = start.connecting_to is not None
-    forth: Way = "up" if client == "sta" else "down"
-    flows = list(_flows(report, forth, by_client=by_client))
+    client = asked.client
+    flows = list(_flows(report, asked.forth, by_client=by_client))
     samples = [sample for flow in flows for sample in _samples(flow, report, ENDS[flow.way])]
     offered = test.target_bitrate or start.target_bitrate
     reporter = client if by_client else {"sta": "ap", "ap": "sta"}[client]
@@ -123,7 +122,7 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
         "parallel": test.num_streams,
         "tcp_congestion": report.end.sender_tcp_congestion,
     }
-    return Reading(
+    reading = Reading(
         tool="iperf3",
         started=datetime.fromtimestamp(start.timestamp.timesecs, UTC),
         duration_s=test.duration,
@@ -140,6 +139,7 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
         settings={"parallel": test.num_streams, "duration_s": test.duration, "omit_s": test.omit},
         identity=start.cookie,
     )
+    return (reading,)
 
 
 def _refuse_failure(document: Document) -> None:
@@ -229,3 +229,12 @@ def _ns(seconds: float) -> int:
 
 def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+FORMAT: Final = Format(
+    tool="iperf3",
+    files="`-J` or `--json-stream`; client or server; TCP, UDP, `-R`, `--bidir`, `-P`, `-O`",
+    imported="throughput, retransmits; for UDP jitter and loss",
+    recognises=_is_iperf3,
+    read=_read,
+)

@@ -1,6 +1,8 @@
 """irtt's JSON output (`irtt client -o FILE`), which the probe irtt also reads."""
 
+from collections.abc import Sequence
 from datetime import UTC
+from typing import Final
 
 from pydantic import AwareDatetime, Field
 
@@ -9,7 +11,7 @@ from airtoll.probes import irtt
 from airtoll.probes.base import Measurement
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.store.importers.files import Document
-from airtoll.store.importers.reading import FileModel, Reading, checked
+from airtoll.store.importers.reading import Asked, FileModel, Format, Reading, checked
 
 
 class _Params(FileModel):
@@ -41,13 +43,12 @@ class _Rest(FileModel):
     system_info: _System = _System()
 
 
-def is_irtt(json: object) -> bool:
-    """Whether this looks like a report of irtt."""
+def _is_irtt(document: Document) -> bool:
+    json = document.json
     return isinstance(json, dict) and "round_trips" in json and "stats" in json
 
 
-def read(document: Document, *, shared_clocks: bool) -> Reading:
-    """The test in a report of irtt. Raises UsageError if the report is incomplete."""
+def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     rest = checked(_Rest, document, "not an irtt report")
     try:
         report = irtt.parse(document.text, b"", document.name)
@@ -57,15 +58,15 @@ def read(document: Document, *, shared_clocks: bool) -> Reading:
         raise UsageError(f"{document.name}: no datagram was sent")
     params = rest.config.params
     window = Window(0.0, params.duration / NS_PER_S)
-    trips = irtt.read(report, window, shared_clocks=shared_clocks)
+    trips = irtt.read(report, window, shared_clocks=asked.shared_clocks)
     facts = {
         "tool": "irtt",
         "version": f"irtt {report.version.irtt}",
-        "clocks": "shared" if shared_clocks else "not known to be shared",
+        "clocks": "shared" if asked.shared_clocks else "not known to be shared",
         "interval_ms": params.interval / 1e6,
         "packet_bytes": params.length,
     }
-    return Reading(
+    reading = Reading(
         tool="irtt",
         started=rest.stats.start_time.astimezone(UTC),
         duration_s=window.duration_s,
@@ -79,3 +80,13 @@ def read(document: Document, *, shared_clocks: bool) -> Reading:
         hosts={"sta": rest.system_info.model_dump(exclude_none=True)},
         settings={"interval_ms": params.interval / 1e6},
     )
+    return (reading,)
+
+
+FORMAT: Final = Format(
+    tool="irtt",
+    files="`irtt client -o FILE`",
+    imported="round-trip times, IPDV, loss by direction; with `--shared-clocks` one-way delays",
+    recognises=_is_irtt,
+    read=_read,
+)

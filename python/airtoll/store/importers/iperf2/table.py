@@ -1,0 +1,199 @@
+"""iperf's CSV report (`-y C`): one row per interval and stream, and one over the whole test.
+
+    time, address, port, address, port, stream, start-end, octets, bit/s
+    time, address, port, address, port, stream, start-end, octets, bit/s, jitter, lost, sent, lost in %, out of order
+
+iperf 2.0 puts its own address first. iperf 2.1 puts the client's first and gives rows of a client's datagrams 14 fields
+too, with -1 datagrams in the total. The time is that of the end of an interval, in the host's local time; iperf 2.1
+without `-i` writes 1970.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from airtoll.store.importers.files import Document
+from airtoll.store.importers.iperf2.tests import End, Port, Row, Stream, Test
+from airtoll.store.importers.reading import Asked, Reading
+
+_BEGINS: Final = re.compile(r"^\d{14}(?:\.\d+)?,")
+_ADDRESS: Final = r"([\w.:%-]+),(\d{1,5})"
+_ROW: Final = re.compile(
+    rf"^(\d{{14}})(?:\.\d+)?,{_ADDRESS},{_ADDRESS},(-?\d+),(\d{{1,7}}\.\d+)-(\d{{1,7}}\.\d+),(\d{{1,18}}),(\d{{1,18}})"
+    r"(?:,(\d{1,9}\.\d+),(-?\d{1,15}),(-?\d{1,15}),[^,]+,(\d{1,15}))?$"
+)
+_PORT: Final = 5001
+"""iperf's own port. With another one, the end with the lower port is taken as the server."""
+
+
+def recognises(document: Document) -> bool:
+    """Whether a line begins with iperf's time stamp."""
+    return document.json is None and any(_BEGINS.match(line) for line in document.lines)
+
+
+def read(document: Document, asked: Asked) -> Sequence[Reading]:
+    """The tests in a table, in order. Raises UsageError with the line that is not as expected."""
+    rows = list(_rows(document))
+    table = _Table(
+        document,
+        senders=frozenset(row.ends for row in rows if row.sent == -1),
+        datagrams=frozenset(row.ends for row in rows if row.sent is not None),
+        left=Counter(row.ends for row in rows),
+    )
+    for row in rows:
+        table.take(row)
+    table.close()
+    return [test.reading(asked) for test in table.tests]
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of one row."""
+
+    line: int
+    time: datetime | None  # of the end of the interval, without time zone
+    first: Port
+    second: Port
+    stream: int
+    start_s: float
+    end_s: float
+    octets: int
+    bit_per_s: int
+    jitter_ms: float | None
+    lost: int | None
+    sent: int | None  # datagrams; -1: not known
+    disordered: int | None
+
+    @property
+    def ends(self) -> frozenset[Port]:
+        return frozenset((self.first, self.second))
+
+    @property
+    def server(self) -> Port:
+        """The end that the other one connected to."""
+        own = [port for port in (self.first, self.second) if port[1] == _PORT]
+        return own[0] if len(own) == 1 else min(self.first, self.second, key=lambda port: port[1])
+
+
+def _rows(document: Document) -> Iterator[_Fields]:
+    """The rows of single streams. Stream -1 is the sum of all."""
+    for number, line in enumerate(document.lines, start=1):
+        found = _ROW.match(line.rstrip())
+        if found is None:
+            if _BEGINS.match(line) or (line.startswith("[") and "WARNING" not in line):
+                raise document.error(number, "9 or 14 fields of iperf -y C")
+            continue
+        stamp, address, port, other, other_port, name, start, end, octets, rate, jitter, *counts = (
+            found.groups()
+        )
+        lost, sent, disordered = (None if count is None else int(count) for count in counts)
+        row = _Fields(
+            number,
+            _time(stamp),
+            (address, int(port)),
+            (other, int(other_port)),
+            int(name),
+            float(start),
+            float(end),
+            int(octets),
+            int(rate),
+            None if jitter is None else float(jitter),
+            lost,
+            sent,
+            disordered,
+        )
+        if row.stream >= 0:
+            yield row
+
+
+def _time(stamp: str) -> datetime | None:
+    try:
+        time = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return None if time.year == 1970 else time
+
+
+@dataclass
+class _Table:
+    """A table as far as it is read."""
+
+    document: Document
+    senders: frozenset[frozenset[Port]]  # connections whose sender reports without counts of the receiver
+    datagrams: frozenset[frozenset[Port]]  # connections over UDP
+    left: Counter[frozenset[Port]]  # rows of each connection that are not read yet
+    tests: list[Test] = field(default_factory=list)
+    streams: dict[frozenset[Port], Stream] = field(default_factory=dict)  # of the last test
+    last: _Fields | None = None
+
+    def take(self, row: _Fields) -> None:
+        """Read one row."""
+        stream = self.streams.get(row.ends)
+        if stream is None:
+            stream = self._stream(row)
+        # iperf 2.0 prints the server's totals with the server's address first.
+        counted = row.sent is not None and row.ends not in self.senders
+        counts = (row.jitter_ms, row.lost, row.sent) if counted else (None, None, None)
+        stream.add(Row(row.line, row.start_s, row.end_s, float(row.bit_per_s), *counts), self.document)
+        if counted and row.start_s == 0 and row.end_s > 0:
+            self.tests[-1].size_b = _size_b(row)
+        self.left[row.ends] -= 1
+        self.last = row
+
+    def close(self) -> None:
+        """Check that every test is complete, and find out which end is the client."""
+        for test in self.tests:
+            test.check(self.document)
+        if not self.tests:
+            return
+        # The client opened the first connection. A table does not say who recorded it.
+        client = self.tests[0].streams[0].connection[0][0]
+        for test in self.tests:
+            for stream in test.streams:
+                stream.forth = stream.connection[0][0] == client
+
+    def _stream(self, row: _Fields) -> Stream:
+        connector = row.second if row.server == row.first else row.first
+        udp = row.ends in self.datagrams
+        # Rows that only a sender writes, or over TCP perhaps a server of iperf 2.1.
+        sends = row.ends in self.senders or (row.first == connector and row.sent is None)
+        if self._is_new(row):
+            end: End | None = "server" if not sends else "client" if udp else None
+            self.tests.append(Test("udp" if udp else "tcp", end))
+            self.streams = {}
+            if row.time is not None:
+                self.tests[-1].started = row.time - timedelta(seconds=row.end_s)
+                self.tests[-1].facts["time_zone"] = "unknown, taken as UTC"
+        stream = Stream(
+            f"[{row.stream}]", row.line, sends=sends, forth=True, connection=(connector, row.server)
+        )
+        self.tests[-1].streams.append(stream)
+        self.streams[row.ends] = stream
+        return stream
+
+    def _is_new(self, row: _Fields) -> bool:
+        """Whether the stream of a row belongs to a new test."""
+        if self.last is None:
+            return True
+        if any(self.left[ends] for ends in self.streams):
+            return False
+        if row.time is None or self.last.time is None:
+            raise self.document.error(
+                row.line, "the time of each row, to tell parallel streams from successive tests (iperf -i 1)"
+            )
+        # Times are whole seconds, and streams of one test do not end together.
+        return row.time - timedelta(seconds=row.end_s) > self.last.time - timedelta(
+            seconds=self.last.end_s / 2
+        )
+
+
+def _size_b(total: _Fields) -> int | None:
+    """The size of the received datagrams, if the counts agree with the octets. iperf may count a late one as lost."""
+    received = (total.sent or 0) - (total.lost or 0)
+    for datagrams in (received, received + (total.disordered or 0)):
+        if datagrams > 0 and total.octets % datagrams == 0:
+            return total.octets // datagrams
+    return None

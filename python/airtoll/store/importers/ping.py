@@ -1,0 +1,195 @@
+"""The output of ping: Linux (iputils, busybox), macOS and BSD, and Windows in any language.
+
+    64 bytes from 192.0.2.2: icmp_seq=1 ttl=64 time=2.31 ms            Linux, macOS, BSD
+    Reply from 192.0.2.2: bytes=32 time=2ms TTL=64                     Windows
+
+Windows prints whole milliseconds. `<1ms` counts as 0.5 ms, the middle of the interval.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.window import NS_PER_S
+from airtoll.store.importers.files import Document
+from airtoll.store.importers.reading import Asked, Format, Reading
+
+_HEAD: Final = re.compile(r"^PING6?\b.*\bbytes\b|^Pinging .+ \d+ bytes of data:")
+_SIZE: Final = re.compile(r"\b(\d{1,6})(?:\(\d+\))? (?:data bytes|bytes of data)")
+_ADDRESS: Final = re.compile(r"[(\[]([0-9a-fA-F:.]*[:.][0-9a-fA-F:.]*)(?:%\w+)?[)\]]")
+_REPLY: Final = re.compile(
+    r"^(?:\[(\d{1,10}\.\d{1,6})\] )?(\d{1,6}) bytes from (\S.*?)[:,] (?:icmp_)?seq=(\d{1,9})(?: (?:ttl|hlim)=\d+)? "
+    r"time=(\d{1,9}(?:\.\d{1,9})?) ms(.*)$"
+)
+_OF_WINDOWS: Final = re.compile(
+    r"^(?=.*?((?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:.%]*)).*?: ?"
+    r"(?:\S{1,20}?=(\d{1,6}) )?[^\s=<]{1,20}([=<]) ?(\d{1,9}) ?ms(?: TTL=\d+)? *$"
+)
+_SUMMARY: Final = re.compile(
+    r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(?:.*, time (\d{1,12})ms)?"
+)
+_SUMMARY_OF_WINDOWS: Final = re.compile(
+    r"^ *[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9})\b(?!ms)"
+)
+_MEAN: Final = re.compile(r"^(?:rtt|round-trip) min/avg/max\S* = [\d.]+/(\d{1,9}\.\d{1,9})/")
+
+_INTERVAL_S: Final = 1.0
+"""Time between two pings of every ping without options."""
+
+_RESOLUTION_S: Final = 1e-3
+"""Of the time in the statistics."""
+
+
+@dataclass
+class _Test:
+    """One run of ping as far as it is read."""
+
+    line: int
+    round_trips_ms: list[tuple[int, float]] = field(
+        default_factory=list
+    )  # with the number of the ping, from 0
+    size_b: int | None = None
+    is_ipv6: bool | None = None
+    started: datetime | None = None
+    sent: int | None = None
+    received: int | None = None
+    took_s: float | None = None  # from the first ping to the last reply
+    mean_ms: float | None = None
+    coarse: int = 0  # round trips shorter than the resolution
+
+
+def _recognises(document: Document) -> bool:
+    return document.json is None and any(
+        _HEAD.match(line) or _REPLY.match(line) or ("TTL=" in line and _OF_WINDOWS.match(line))
+        for line in document.lines
+    )
+
+
+def _read(document: Document, asked: Asked) -> Sequence[Reading]:
+    return [_reading(document, test, asked) for test in _tests(document)]
+
+
+def _tests(document: Document) -> Sequence[_Test]:
+    output = _Output(document)
+    for number, line in enumerate(document.lines, start=1):
+        output.take(number, line)
+    if not output.tests or output.tests[-1].sent is None:
+        raise document.truncated("the statistics of ping")
+    return output.tests
+
+
+@dataclass
+class _Output:
+    """The output of ping as far as it is read."""
+
+    document: Document
+    tests: list[_Test] = field(default_factory=list)
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line."""
+        if _HEAD.match(line):
+            self._head(number, line)
+        elif found := _SUMMARY.match(line) or _SUMMARY_OF_WINDOWS.match(line):
+            test = self._open(number)
+            test.sent, test.received = int(found[1]), int(found[2])
+            if found.re is _SUMMARY and found[3]:
+                test.took_s = int(found[3]) / 1e3
+        elif self.tests and (found := _MEAN.match(line)):
+            self.tests[-1].mean_ms = float(found[1])
+        elif found := _REPLY.match(line):
+            _take_reply(self._open(number), found)
+        elif found := _OF_WINDOWS.match(line):
+            _take_reply_of_windows(self._open(number), found)
+        elif " bytes from " in line:
+            raise self.document.error(number, "a reply as ping prints it (icmp_seq=N ttl=N time=N ms)")
+
+    def _head(self, number: int, line: str) -> None:
+        if self.tests and self.tests[-1].sent is None:
+            raise self.document.error(number, "the statistics of the ping before this line")
+        test = _Test(number)
+        if size := _SIZE.search(line):
+            test.size_b = int(size[1])
+        if address := _ADDRESS.search(line):
+            test.is_ipv6 = ":" in address[1]
+        self.tests.append(test)
+
+    def _open(self, number: int) -> _Test:
+        """The ping that is not finished; a new one if its first line is in another language."""
+        if not self.tests or self.tests[-1].sent is not None:
+            self.tests.append(_Test(number))
+        return self.tests[-1]
+
+
+def _take_reply_of_windows(test: _Test, found: re.Match[str]) -> None:
+    address, size, relation, time = found.groups()
+    test.is_ipv6 = ":" in address
+    test.size_b = int(size) if size else test.size_b
+    test.coarse += relation == "<"
+    round_trip_ms = int(time) / 2 if relation == "<" else float(time)
+    test.round_trips_ms.append((len(test.round_trips_ms), round_trip_ms))
+
+
+def _take_reply(test: _Test, found: re.Match[str]) -> None:
+    stamp, octets, address, number, time, rest = found.groups()
+    if "DUP" in rest:  # a second reply to the same ping
+        return
+    test.is_ipv6 = address.count(":") > 1
+    if test.size_b is None:
+        test.size_b = int(octets) - 8  # the header of ICMP
+    if stamp is not None and test.started is None:
+        test.started = datetime.fromtimestamp(float(stamp), UTC)
+    test.round_trips_ms.append((int(number), float(time)))
+
+
+def _reading(document: Document, test: _Test, asked: Asked) -> Reading:
+    sent = test.sent or 0
+    if sent < 1:
+        raise document.error(test.line, "a ping that sent at least one packet")
+    known = test.took_s is not None and sent > 1
+    interval_s = max(test.took_s or 0.0, _RESOLUTION_S) / (sent - 1) if known else _INTERVAL_S
+    numbers = [number for number, _ in test.round_trips_ms]
+    first, last = min(numbers, default=0), max(numbers, default=sent - 1)
+    by_packet = bool(numbers) or test.mean_ms is None
+    trips = test.round_trips_ms if by_packet else [(0, test.mean_ms)]
+    dur_ns = 0 if by_packet else round(sent * interval_s * NS_PER_S)
+    samples = [
+        Sample(
+            "ping", "rtt", "ms", asked.client, "both", round((at - first) * interval_s * NS_PER_S), dur_ns, ms
+        )
+        for at, ms in trips
+    ]
+    levels: dict[str, Any] = {}
+    if test.is_ipv6 is not None:
+        levels["ip"] = "ipv6" if test.is_ipv6 else "ipv4"
+    if test.size_b and test.size_b > 0:
+        levels["packet_size"] = test.size_b
+    settings = {"round_trip": "of each ping" if by_packet else "mean of all pings"}
+    facts = {
+        "tool": "ping",
+        "sent": sent,
+        "received": test.received,
+        "interval_s": round(interval_s, 3),
+        "below_resolution": test.coarse,
+        **settings,
+    }
+    return Reading(
+        tool="ping",
+        started=test.started,
+        duration_s=max(last - first, 1) * interval_s,
+        levels=levels,
+        measurements={"rtt": Measurement(samples, {}, facts)},
+        probes=("rtt",),
+        settings=settings,
+    )
+
+
+FORMAT: Final = Format(
+    tool="ping",
+    files="Linux (iputils, also `-D`, `-q`; busybox), macOS, BSD; Windows in any language; several pings per file",
+    imported="round-trip times",
+    recognises=_recognises,
+    read=_read,
+)
