@@ -2,46 +2,17 @@
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_files import LEVELS, RECORDED, Import, numbers
 
 from airtoll.errors import UsageError
-from airtoll.stats import per_run
 from airtoll.store import Result
 from airtoll.store.importers import Given, import_files
-
-RECORDED = Path(__file__).parent / "recorded"
-LEVELS: dict[str, Any] = {
-    "security": "ccmp",
-    "topology": "wired-ap",
-    "phy": "ht",
-    "rate": "mcs7",
-    "bandwidth": 20,
-    "gi": "long",
-}
-
-Import = Callable[..., Result]
-
-
-@pytest.fixture
-def imported(tmp_path: Path) -> Import:
-    """Import these files into a result; all have the same levels except the given ones."""
-
-    def make(*names: str, shared_clocks: bool = False, **levels: Any) -> Result:
-        files = [Given(RECORDED / name, {**LEVELS, **levels}) for name in names]
-        import_files(files, tmp_path / "result", "Imported", shared_clocks=shared_clocks)
-        return Result.open(tmp_path / "result")
-
-    return make
-
-
-def numbers(result: Result) -> dict[str, float]:
-    """The number of each metric of the only run."""
-    return {metric: value for _, metric, value in per_run(result.samples())}
 
 
 def told(name: str) -> dict[str, Any]:

@@ -1,0 +1,277 @@
+"""Reports of iperf 2 and JPerf become runs with the figures that the tool printed."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_files import LEVELS, RECORDED, Import, by_run, numbers
+
+from airtoll.errors import UsageError
+from airtoll.store import Result
+from airtoll.store.importers import Given, import_files
+
+VERSIONS = ("2.0.5", "2.0.13", "2.1.8")
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+_RATE = re.compile(r"(\d+(?:\.\d+)?) ([KMG]?)bits/sec")
+
+
+def lines(name: str) -> list[str]:
+    return (RECORDED / "iperf2" / name).read_text().splitlines()
+
+
+def printed_bit_per_s(line: str) -> float:
+    found = _RATE.search(line)
+    assert found is not None
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def received(line: str) -> tuple[float, int, int]:
+    """Jitter in ms, lost and sent datagrams."""
+    found = re.search(r"(\d+\.\d+) ms +(\d+)/ *(\d+)", line)
+    assert found is not None
+    return float(found[1]), int(found[2]), int(found[3])
+
+
+def imports(tmp_path: Path, text: str | bytes, **levels: Any) -> Result:
+    file = tmp_path / "report.txt"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    import_files([Given(file, {**LEVELS, **levels})], tmp_path / "result", "Imported")
+    return Result.open(tmp_path / "result")
+
+
+def refusal(tmp_path: Path, text: str | bytes, **levels: Any) -> str:
+    with pytest.raises(UsageError) as caught:
+        imports(tmp_path, text, **levels)
+    assert not (tmp_path / "result").exists()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_throughput_of_tcp_is_that_of_the_server(imported: Import, version: str) -> None:
+    name = f"{version}-tcp-server.txt"
+    found = numbers(imported(f"iperf2/{name}", packet_size=1408))
+    assert found["throughput"] == pytest.approx(printed_bit_per_s(lines(name)[-1]), rel=0.01)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_client_of_tcp_counts_the_data_it_wrote(imported: Import, version: str) -> None:
+    name = f"{version}-tcp-client.txt"
+    result = imported(f"iperf2/{name}", packet_size=1408)
+    assert numbers(result)["throughput"] == printed_bit_per_s(lines(name)[-1])
+    assert next(iter(result.records())).verdict.valid
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("end", ["client", "server"])
+def test_the_receiver_of_datagrams_counts(imported: Import, version: str, end: str) -> None:
+    name = f"{version}-udp-{end}.txt"
+    total = [line for line in lines(name) if " ms " in line and "sec" in line][-1]
+    jitter_ms, lost, sent = received(total)
+    found = numbers(imported(f"iperf2/{name}", packet_size=1408))
+    assert found["loss"] == lost / sent
+    # Without intervals of the server, its total counts, which may contain the wait for the last datagram.
+    assert found["throughput"] == pytest.approx(29.2e6, rel=0.005 if end == "server" else 0.1)
+    if end == "client":
+        assert found["jitter"] == jitter_ms
+        assert found["throughput"] == printed_bit_per_s(total)
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("2.0.5-udp-client.txt", {"transport": "udp", "packet_size": 1408, "direction": "up", "ip": "ipv4"}),
+        ("2.1.8-udp-client.txt", {"packet_size": 1408, "offered": 34.6}),
+        ("2.1.8-udp-p2-client.txt", {"packet_size": 1470, "offered": 20.97}),
+        ("2.1.8-tcp-e-client.txt", {"transport": "tcp", "packet_size": 1408}),
+        ("jperf-tcp-client.txt", {"transport": "tcp", "packet_size": 8192}),
+        ("2.0.5-udp-csv-client.txt", {"transport": "udp", "packet_size": 1408}),
+        ("2.0.13-udp-csv-server.txt", {"packet_size": 1408, "direction": "up"}),
+        ("2.1.8-udp-e-csv-server.txt", {"packet_size": 512}),
+        ("2.1.8-udp-full-server.txt", {"direction": "both", "packet_size": 99}),
+    ],
+)
+def test_the_cell_has_the_levels_of_the_file(imported: Import, name: str, levels: dict[str, Any]) -> None:
+    given = {"packet_size": 99} if levels.get("packet_size") == 99 else {}
+    (run,) = imported(f"iperf2/{name}", **given).plan.runs
+    assert {factor: getattr(run.cell, factor) for factor in levels} == levels
+
+
+def test_ipv6_is_known_by_the_addresses(imported: Import) -> None:
+    (run,) = imported("iperf2/2.1.8-tcp-6-client.txt", packet_size=1408).plan.runs
+    assert run.cell.ip == "ipv6"
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("2.0.13-tcp-r-client.txt", ["up", "down"]),
+        ("2.0.13-tcp-r-server.txt", ["up", "down"]),
+        ("2.0.5-udp-r-client.txt", ["up", "down"]),
+        ("2.0.5-udp-r-csv-server.txt", ["up", "down"]),
+        ("2.1.8-tcp-r-server.txt", ["up", "down"]),
+        ("2.1.8-udp-r-client.txt", ["up", "down"]),
+        ("2.0.13-tcp-d-client.txt", ["both"]),
+        ("2.1.8-tcp-d-server.txt", ["both"]),
+        ("2.0.5-tcp-d-csv-client.txt", ["both"]),
+        ("2.1.8-tcp-full-client.txt", ["both"]),
+        ("2.1.8-tcp-rev-client.txt", ["down"]),
+        ("2.1.8-tcp-rev-server.txt", ["down"]),
+        ("2.1.8-udp-rev-client.txt", ["down"]),
+    ],
+)
+def test_successive_tests_are_runs_and_simultaneous_ones_are_not(
+    imported: Import, name: str, ways: list[str]
+) -> None:
+    given = {} if name in ("2.0.5-udp-r-client.txt", "2.1.8-udp-r-client.txt") else {"packet_size": 1470}
+    result = imported(f"iperf2/{name}", **given)
+    assert [run.cell.direction for run in result.plan.runs] == ways
+    tests = [record.link.get("test") for record in result.records()]
+    assert tests == ([None] if len(ways) == 1 else list(range(1, len(ways) + 1)))
+
+
+@pytest.mark.parametrize("version", ["2.0.5", "2.1.8"])
+def test_the_log_of_a_server_contains_several_tests(tmp_path: Path, version: str) -> None:
+    log = lines(f"{version}-server-log.txt")
+    assert "have the same cell, but parallel is 2 and 1" in refusal(
+        tmp_path, "\n".join(log), packet_size=1408
+    )
+    names = "[  5]", "[  4] local 10.7.0.2 port 5001 connected with 10.7.0.1 port 36586", "[SUM]"
+    second = names if version == "2.0.5" else ("[  2]", "[  3]", "[SUM]")
+    start = next(at for at, line in enumerate(log) if line.startswith(second[0]))
+    end = next(
+        at
+        for at, line in enumerate(log)
+        if line.startswith("[SUM]  0.0- 2" if version == "2.0.5" else "[SUM] 0.0000-2")
+    )
+    result = imports(tmp_path, "\n".join(log[:start] + log[end + 1 :]), packet_size=1408)
+    totals = [printed_bit_per_s(line) for line in log if re.match(r"\[  [146]\] +0\.0+- ?2\.[123]", line)]
+    assert by_run(result, "throughput") == pytest.approx(totals, rel=0.01)
+
+
+def test_parallel_streams_are_added(imported: Import) -> None:
+    name = "2.0.5-tcp-p2-server.txt"
+    (total,) = [line for line in lines(name)[-1:] if line.startswith("[SUM]")]
+    assert numbers(imported(f"iperf2/{name}", packet_size=1408))["throughput"] == pytest.approx(
+        printed_bit_per_s(total), rel=0.01
+    )
+
+
+def test_both_directions_of_a_test_are_added(imported: Import) -> None:
+    found = numbers(imported("iperf2/2.1.8-tcp-d-server.txt", packet_size=1408))
+    assert found["throughput"] == pytest.approx(56.0e6, rel=0.02)  # [SUM] of the report
+
+
+def test_csv_has_the_exact_figures(imported: Import) -> None:
+    rows = [line.split(",") for line in lines("2.0.13-udp-csv-server.txt") if line[0] in "0123456789"]
+    result = imported("iperf2/2.0.13-udp-csv-server.txt")
+    (samples,) = result.samples()
+    rates = samples.value[samples.metric.equal("throughput")].tolist()
+    assert rates == [float(row[8]) for row in rows[:-1]]
+    assert numbers(result)["loss"] == int(rows[-1][10]) / int(rows[-1][11])
+
+
+def test_csv_says_when_without_time_zone(imported: Import) -> None:
+    (record,) = imported("iperf2/2.0.5-tcp-csv-server.txt", packet_size=1408).records()
+    assert record.started == datetime(2026, 11, 26, 3, 28, 38, tzinfo=UTC)
+    assert record.probes["throughput"]["time_zone"] == "unknown, taken as UTC"
+
+
+def test_a_text_without_time_is_as_old_as_its_file(tmp_path: Path) -> None:
+    result = imports(tmp_path, (RECORDED / "iperf2" / "2.0.5-tcp-server.txt").read_bytes(), packet_size=1408)
+    (record,) = result.records()
+    assert record.link["time"] == "modification of the file"
+    modified = (tmp_path / "report.txt").stat().st_mtime
+    assert record.started.timestamp() == pytest.approx(modified, abs=1)
+
+
+def test_enhanced_reports_contain_time_and_retransmits(imported: Import) -> None:
+    result = imported("iperf2/2.1.8-tcp-e-client.txt")
+    (record,) = result.records()
+    assert record.started == datetime(2026, 11, 26, 3, 28, 56, tzinfo=UTC)
+    (samples,) = result.samples()
+    rows = lines("2.1.8-tcp-e-client.txt")[-5:-1]
+    printed = [int(found[1]) for row in rows if (found := re.search(r"\d+/0 +(\d+) ", row))]
+    assert samples.value[samples.metric.equal("retransmits")].tolist() == printed
+
+
+def test_the_window_of_jperf_contains_replicates(imported: Import) -> None:
+    result = imported("iperf2/jperf-udp-client.txt")
+    answers = [line for line in lines("jperf-udp-client.txt") if " ms " in line]
+    assert [run.replicate for run in result.plan.runs] == [1, 2, 3]
+    assert by_run(result, "throughput") == [printed_bit_per_s(line) for line in answers]
+    assert by_run(result, "loss") == [lost / sent for _, lost, sent in map(received, answers)]
+
+
+def test_a_server_that_counts_too_long_makes_the_run_invalid(imported: Import) -> None:
+    verdicts = [record.verdict for record in imported("iperf2/2.0.5-udp-late-client.txt").records()]
+    assert [verdict.valid for verdict in verdicts] == [True, False, False]
+    assert "the server counted 6.4 s of a test of 3 s" in verdicts[1].reasons[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["2.1.8-udp-csv-client.txt", "2.1.8-udp-full-client.txt", "2.1.8-udp-rev-server.txt"]
+)
+def test_datagrams_without_the_counts_of_the_receiver_are_invalid(imported: Import, name: str) -> None:
+    given = {"packet_size": 1470} if name != "2.1.8-udp-csv-client.txt" else {"packet_size": 1408}
+    (record,) = imported(f"iperf2/{name}", **given).records()
+    assert any("but not the data received" in reason for reason in record.verdict.reasons)
+
+
+@pytest.mark.parametrize("test", ["2.0.5-tcp", "2.0.13-udp", "2.1.8-tcp-e", "2.1.8-udp"])
+def test_both_ends_of_a_test_are_one_test(imported: Import, test: str) -> None:
+    names = [f"iperf2/{test}-{end}.txt" for end in ("client", "server")]
+    with pytest.raises(UsageError, match="report the same test"):
+        imported(*names, packet_size=1408)
+
+
+def test_a_client_on_the_access_points_side_sends_down(imported: Import) -> None:
+    result = imported("iperf2/2.0.5-udp-client.txt", direction="down")
+    assert result.plan.runs[0].cell.direction == "down"
+    assert numbers(result)["throughput"] > 29e6
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("2.0.5-refused-client.txt", "line 1: the test failed: Connection refused"),
+        (
+            "2.0.5-tcp-d-failed-client.txt",
+            "line 11: expected a connection, an interval or a total of iperf 2",
+        ),
+        ("2.1.8-broken-client.txt", "line 9: expected a total over at least 0.45 s"),
+        ("2.1.8-tcp-d-csv-client.txt", "line 2: expected the time of each row, to tell parallel streams"),
+    ],
+)
+def test_a_failed_test_is_refused_with_its_line(imported: Import, name: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        imported(f"iperf2/{name}", packet_size=1408)
+
+
+def test_a_report_that_ends_too_early_is_refused(tmp_path: Path) -> None:
+    text = "\n".join(lines("2.0.5-tcp-server.txt")[:-1])
+    assert "line 5: stream [4] has no total" in refusal(tmp_path, text, packet_size=1408)
+    table = "\n".join(lines("2.0.5-tcp-csv-server.txt")[:-1])
+    assert "stream [4] has no total" in refusal(tmp_path, table, packet_size=1408)
+    half = table[: table.rindex("\n") + 30]
+    assert "line 3: expected 9 or 14 fields of iperf -y C" in refusal(tmp_path, half, packet_size=1408)
+
+
+def test_a_test_shorter_than_its_command_is_refused(tmp_path: Path) -> None:
+    text = "\n".join(lines("jperf-tcp-client.txt")).replace("-t 3", "-t 30")
+    assert "expected a total over at least 27 s" in refusal(tmp_path, text)
+
+
+def test_two_tools_in_one_file_are_refused(tmp_path: Path) -> None:
+    ping = (RECORDED / "ping" / "iputils.txt").read_text()
+    text = "\n".join(lines("2.0.5-tcp-server.txt")) + "\n" + ping
+    expected = "contains the output of iperf 2, JPerf and ping: expected one tool per file"
+    assert expected in refusal(tmp_path, text, packet_size=1408)
+
+
+def test_the_loads_of_replicates_must_be_equal(tmp_path: Path) -> None:
+    text = "\n".join(lines("jperf-udp-client.txt"))
+    second = text.index("iperf -c", 10)
+    text = text[:second] + text[second:].replace("-b 35.0M", "-b 10.0M", 1)
+    assert "have the same cell, but -b is 10.0M and 35.0M" in refusal(tmp_path, text)
