@@ -5,6 +5,7 @@
 - the command line, from the commands of `airtoll.cli`
 - the keys of a study file, from its JSON Schema
 - the metrics, from their declarations in `airtoll.stats`
+- the files that airtoll imports, from the declarations of their formats
 - the Rust crates, from the first paragraph of each crate's documentation
 """
 
@@ -19,6 +20,7 @@ import click
 
 from airtoll.cli import app
 from airtoll.stats.metrics import METRICS, Metric
+from airtoll.store.importers import FORMATS
 from airtoll.study import json_schema
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +34,7 @@ def pages() -> dict[str, str]:
         "reference/command-line.md": command_line,
         "reference/study-keys.md": study_keys,
         "reference/metrics.md": metrics,
+        "reference/imported-files.md": imported_files,
         "reference/rust.md": rust,
     }
     return {path: make() for path, make in makers.items()}
@@ -254,6 +257,23 @@ def _metric_row(metric: Metric) -> tuple[str, ...]:
     definition = f"{metric.title}: {metric.definition}."
     probes = ", ".join(map(_code, metric.probes)) or "imported only"
     return name, metric.display_unit, metric.unit, metric.better, probes, _plain(definition)
+
+
+def imported_files() -> str:
+    """The page of the files that `airtoll import` reads."""
+    return _joined(
+        [
+            "# Imported files",
+            "`airtoll import` recognises the format of a file by its content, under any name. A file may be compressed "
+            "by gzip or bzip2. Text may be UTF-8, UTF-16 with a byte order mark (as PowerShell writes it) or an 8-bit "
+            "code page. [Import results of other tools](../how-to/import-results.md) explains how the data becomes a "
+            "result.",
+            _table(
+                ("tool", "files", "imported data"),
+                [(each.tool, each.files, each.imported) for each in FORMATS],
+            ),
+        ]
+    )
 
 
 def rust() -> str:

@@ -15,7 +15,7 @@ run)
     wanted="$wanted nsenter:util-linux timeout:coreutils"
     ;;
 test)
-    wanted="ping:iputils-ping tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
+    wanted="ping:iputils-ping iperf:iperf tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
     wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius"
     ;;
 bench)

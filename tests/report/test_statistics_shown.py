@@ -169,7 +169,7 @@ def test_the_method_describes_offered_loads(make: Make) -> None:
 
 def test_the_method_of_imported_runs_claims_no_order_load_or_seed(make: Make) -> None:
     words = " ".join(sentences.method(ReportData.of(make(lab="imported", invalid=lambda _: ()))))
-    assert "recorded files of other tools" in words
+    assert "tests recorded by other tools, one per run" in words
     for claim in ("random order", "Seed", "offers", "Probes, in this order"):
         assert claim not in words
 

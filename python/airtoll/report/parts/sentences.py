@@ -145,8 +145,10 @@ def _planned(data: ReportData) -> Iterator[str]:
 
 def _imported(data: ReportData) -> Iterator[str]:
     """The origin of imported runs, whose order and offered load airtoll did not choose."""
+    discarded = data.counts["discarded"]
     yield (
-        f"{text.counted(len(data.runs), 'recorded file')} of other tools, one per run. The order of the runs, their "
+        f"{text.counted(len(data.runs), 'test')} recorded by other tools, one per run"
+        f"{f', of which {discarded} are discarded as warm-up' if discarded else ''}. The order of the runs, their "
         "warm-up and their load are those of the measurement. The runs of a block are compared with each other."
     )
 

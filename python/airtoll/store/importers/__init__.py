@@ -177,7 +177,7 @@ def _unlike(test: Planned, first: Planned, name: str, value: object, other: obje
 
 
 def _discarded(planned: Sequence[Planned], discard_first: int) -> frozenset[int]:
-    """The positions of the tests that are excluded: the first of each cell, and those that the table names."""
+    """The positions of the excluded tests: the first tests of each cell, and the tests that the table names."""
     seen: Counter[tuple[Cell, str]] = Counter()
     found = set()
     for position, test in enumerate(planned):

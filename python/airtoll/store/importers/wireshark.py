@@ -194,7 +194,7 @@ class _Where:
         return float(self.row[name])
 
     def whole(self, name: str) -> int | None:
-        """A whole number; None if the table has no such field or no value in it."""
+        """A whole number; None if the table lacks the field or its value."""
         value = self.row.get(name, "")
         if value and not re.fullmatch(r"\d{1,10}", value):
             raise self.document.error(self.line, f"one whole number as {name}")
