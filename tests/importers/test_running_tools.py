@@ -36,12 +36,16 @@ def imported(directory: Path, output: bytes, **levels: object) -> Result:
     return Result.open(directory / "result")
 
 
+def is_free(port: int) -> bool:
+    """Whether a port below those that clients have is free."""
+    with socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) != 0
+
+
 @contextmanager
 def iperf_server(transport: str) -> Iterator[int]:
     """The port of an iperf server on loopback, which ends with the block."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = next(port for port in range(15_001, 15_500) if is_free(port))
     command = ["iperf", "-s", "-B", "127.0.0.1", "-p", str(port), *(["-u"] if transport == "udp" else [])]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:

@@ -46,6 +46,8 @@ MOST_RUNS: Final = 9999
 _ALIKE: Final = 1.25
 """Ratio of the durations of two replicates above which they are two experiments. A tool may end late."""
 
+_OTHER_END: Final = {"client": "server", "server": "client", None: None}
+
 _STUDY_NOTE: Final = (
     "# Created by airtoll import: other tools made the measurements, so there is no study to run.\n"
 )
@@ -67,6 +69,11 @@ class Planned:
     def name(self) -> str:
         """The file, and the test if there are several, for messages."""
         return f"{self.given.path}" + (f", test {self.at + 1}" if self.tests > 1 else "")
+
+    @property
+    def started(self) -> datetime:
+        """UTC; the modification of the file if the file does not contain a time."""
+        return self.reading.started or self.modified
 
     @property
     def kind(self) -> tuple[Cell, str]:
@@ -99,9 +106,8 @@ def import_files(
     planned = [test for given in files for test in _plan(given, usual, shared_clocks=shared_clocks)]
     if len(planned) > MOST_RUNS:
         raise UsageError(f"{len(planned)} tests are too many: a result has at most {MOST_RUNS}")
-    started = {id(test): test.reading.started for test in planned}
-    if None not in started.values():
-        planned.sort(key=lambda test: (started[id(test)], test.at))
+    if all(test.reading.started for test in planned):
+        planned.sort(key=lambda test: test.started)
     _refuse_twins(planned)
     discarded = _discarded(planned, discard_first)
     head: dict[str, Any] = {"title": title, "lab": LAB}
@@ -112,9 +118,15 @@ def import_files(
         plan = plan.model_copy(update={"link": study.link, "stacks": study.stack})
         head["published"] = study.published
     records = []
+    last: tuple[Given, Document, Sequence[Reading]] | None = None
     with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, LAB, quick=False) as result:
         for run, test in zip(plan.runs, planned, strict=True):
-            finished = _finished(run, test, plan.method, usual, shared_clocks=shared_clocks)
+            if last is None or last[0] is not test.given:
+                last = (test.given, *_read(test.given, shared_clocks=shared_clocks))
+            _, document, readings = last
+            if hashlib.sha256(document.content).hexdigest() != test.sha256:
+                raise AirtollError(f"{document.name}: has changed during the import")
+            finished = _finished(run, test, document, readings[test.at], plan.method, usual)
             result.write_all([finished])
             records.append(finished.record)
     return records
@@ -148,19 +160,16 @@ def _refuse_twins(planned: Sequence[Planned]) -> None:
     alike: dict[tuple[Cell, str], Planned] = {}
     for test in planned:
         reading = test.reading
-        # The other end's report, or a second copy of this one.
-        others = {"client": "server", "server": "client", None: None}
-        known = [tests.get((f"{test.sha256} {test.at}", None))]
-        if reading.identity is not None:
-            known.append(tests.get((reading.identity, others[reading.end])))
-            tests[reading.identity, reading.end] = test
-        tests[f"{test.sha256} {test.at}", None] = test
-        for twin in known:
+        identities = [(f"{test.sha256} {test.at}", None), (reading.identity, reading.end)]
+        for identity, end in identities:
+            twin = None if identity is None else tests.get((identity, _OTHER_END[end]))
             if twin is not None:
                 raise UsageError(f"{test.name} and {twin.name} report the same test: import only one of them")
+            if identity is not None:
+                tests[identity, end] = test
         first = alike.setdefault(test.kind, test)
         for name, value in reading.settings.items():
-            if first.reading.settings.get(name) != value:
+            if first.reading.settings.get(name, value) != value:
                 raise _unlike(test, first, name, value, first.reading.settings.get(name))
         shorter, longer = sorted((reading.duration_s, first.reading.duration_s))
         if longer > _ALIKE * shorter:
@@ -230,12 +239,13 @@ def _runs(planned: Sequence[Planned], discarded: frozenset[int]) -> Iterator[Run
 
 
 def _finished(
-    run: Run, test: Planned, method: Method, usual: Mapping[str, Any], *, shared_clocks: bool
+    run: Run,
+    test: Planned,
+    document: Document,
+    reading: Reading,
+    method: Method,
+    usual: Mapping[str, Any],
 ) -> FinishedRun:
-    document, readings = _read(test.given, shared_clocks=shared_clocks)
-    if hashlib.sha256(document.content).hexdigest() != test.sha256:
-        raise AirtollError(f"{document.name}: has changed during the import")
-    reading = readings[test.at]
     link = {
         "imported": True,
         "file": test.given.path.name,
@@ -247,11 +257,10 @@ def _finished(
     of_run = method.model_copy(update={"duration": reading.duration_s})
     facts = {name: as_facts(m.facts, f"{document.name}: {name}") for name, m in reading.measurements.items()}
     tools = {name: version for name, of in facts.items() if isinstance(version := of.get("version"), str)}
-    started = reading.started or document.modified
     record = RunRecord(
         run=run,
-        started=started,
-        finished=started + timedelta(seconds=reading.duration_s),
+        started=test.started,
+        finished=test.started + timedelta(seconds=reading.duration_s),
         versions=Versions.current(tools),
         hosts={role: as_facts(host, document.name) for role, host in reading.hosts.items()},
         link=as_facts(link, document.name),

@@ -22,6 +22,9 @@ from airtoll.study.quantity import one_line
 MOST_BYTES: Final = 256 << 20
 """Size limit of a file, packed and unpacked. An hour of irtt at 20 ms takes half of it."""
 
+MOST_CHARACTERS: Final = 16 << 10
+"""Limit of a line of text. netperf's longest has a third of it."""
+
 _OPENERS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open))
 """Decompressors by magic number (RFC 1952, 2.3.1; bzip2), independent of the file's name."""
 
@@ -63,6 +66,8 @@ class Document:
             text = self.text.decode("latin-1")
         lines = re.split(r"\r\n|\n|\r", text)
         for number, line in enumerate(lines, start=1):
+            if len(line) > MOST_CHARACTERS:
+                raise UsageError(f"{self.name}: line {number}: is longer than {MOST_CHARACTERS} characters")
             if _CONTROL.search(line):
                 raise UsageError(f"{self.name}: line {number}: contains binary data")
         return lines

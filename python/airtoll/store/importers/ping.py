@@ -28,6 +28,9 @@ _OF_WINDOWS: Final = re.compile(
     r"^(?=.*?((?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:.%]*)).*?: ?"
     r"(?:\S{1,20}?=(\d{1,6}) )?[^\s=<]{1,20}([=<]) ?(\d{1,9}) ?ms(?: TTL=\d+)? *$"
 )
+_LONGEST: Final = 300
+"""Limit of a reply of Windows, whose form is so general that long lines of other tools would take long."""
+
 _SUMMARY: Final = re.compile(
     r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(?:.*, time (\d{1,12})ms)?"
 )
@@ -63,7 +66,7 @@ class _Test:
 
 def _recognises(document: Document) -> bool:
     return document.json is None and any(
-        _HEAD.match(line) or _REPLY.match(line) or ("TTL=" in line and _OF_WINDOWS.match(line))
+        _HEAD.match(line) or _REPLY.match(line) or ("TTL=" in line and _of_windows(line))
         for line in document.lines
     )
 
@@ -101,7 +104,7 @@ class _Output:
             self.tests[-1].mean_ms = float(found[1])
         elif found := _REPLY.match(line):
             _take_reply(self._open(number), found)
-        elif found := _OF_WINDOWS.match(line):
+        elif found := _of_windows(line):
             _take_reply_of_windows(self._open(number), found)
         elif " bytes from " in line:
             raise self.document.error(number, "a reply as ping prints it (icmp_seq=N ttl=N time=N ms)")
@@ -121,6 +124,11 @@ class _Output:
         if not self.tests or self.tests[-1].sent is not None:
             self.tests.append(_Test(number))
         return self.tests[-1]
+
+
+def _of_windows(line: str) -> re.Match[str] | None:
+    """The parts of a reply of Windows."""
+    return _OF_WINDOWS.match(line) if len(line) <= _LONGEST else None
 
 
 def _take_reply_of_windows(test: _Test, found: re.Match[str]) -> None:

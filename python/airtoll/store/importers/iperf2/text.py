@@ -23,7 +23,7 @@ from airtoll.store.importers.iperf2 import table
 from airtoll.store.importers.iperf2.tests import End, Row, Stream, Test, Transport
 from airtoll.store.importers.reading import Asked, Reading
 
-_COMMAND: Final = re.compile(r"""^\W*(?:[^\s"']*[\\/$#>%] ?)?"?iperf(?:\.exe)?"? +(-.*)$""")
+_COMMAND: Final = re.compile(r"""(?:^|[\s"\\/$#>%])iperf(?:\.exe)?"? +(-.*)$""")
 _CLIENT: Final = re.compile(r"^Client connecting to \S+, (TCP|UDP) port \d+")
 _SERVER: Final = re.compile(r"^Server listening on (TCP|UDP) port (\d+)")
 _SIZE: Final = re.compile(
@@ -93,7 +93,7 @@ class _Report:
             self._row(number, found)
         elif found := _CONNECTED.match(line):
             self._connected(number, found)
-        elif found := _COMMAND.match(line):
+        elif found := _COMMAND.search(line):
             if self.tests:
                 self.port, self.size_b, self.gap_us, self.end = None, None, None, None
             self.options = _options(found[1])
