@@ -12,7 +12,7 @@ from airtoll.errors import UsageError
 from airtoll.store import Result
 from airtoll.store.importers import Given, import_files
 
-VERSIONS = ("2.0.5", "2.0.13", "2.1.8")
+VERSIONS = ("2.0.5", "2.0.13", "2.1.8", "2.2.1")
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _RATE = re.compile(r"(\d+(?:\.\d+)?) ([KMG]?)bits/sec")
 
@@ -89,6 +89,7 @@ def test_the_receiver_of_datagrams_counts(imported: Import, version: str, end: s
         ("2.0.5-udp-csv-client.txt", {"transport": "udp", "packet_size": 1408}),
         ("2.0.13-udp-csv-server.txt", {"packet_size": 1408, "direction": "up"}),
         ("2.1.8-udp-e-csv-server.txt", {"packet_size": 512}),
+        ("2.2.1-udp-e-csv-server.txt", {"transport": "udp", "packet_size": 512}),
         ("2.1.8-udp-full-server.txt", {"direction": "both", "packet_size": 99}),
     ],
 )
@@ -116,6 +117,8 @@ def test_ipv6_is_known_by_the_addresses(imported: Import) -> None:
         ("2.1.8-tcp-d-server.txt", ["both"]),
         ("2.0.5-tcp-d-csv-client.txt", ["both"]),
         ("2.1.8-tcp-full-client.txt", ["both"]),
+        ("2.2.1-tcp-full-server.txt", ["both"]),
+        ("2.2.1-tcp-d-server.txt", ["both"]),
         ("2.1.8-tcp-rev-client.txt", ["down"]),
         ("2.1.8-tcp-rev-server.txt", ["down"]),
         ("2.1.8-udp-rev-client.txt", ["down"]),
@@ -170,6 +173,28 @@ def test_csv_has_the_exact_figures(imported: Import) -> None:
     rates = samples.value[samples.metric.equal("throughput")].tolist()
     assert rates == [float(row[8]) for row in rows[:-1]]
     assert numbers(result)["loss"] == int(rows[-1][10]) / int(rows[-1][11])
+
+
+def test_csv_of_iperf_2_2_names_its_fields(imported: Import) -> None:
+    server = lines("2.2.1-tcp-e-p2-csv-server.txt")
+    totals = [line.split(",") for line in server if ",0.0,2." in line and ",-1," not in line]
+    result = imported("iperf2/2.2.1-tcp-e-p2-csv-server.txt", packet_size=1408)
+    assert numbers(result)["throughput"] == sum(int(row[9]) for row in totals)
+    (record,) = result.records()
+    assert record.probes["throughput"]["time_zone"] == "UTC"
+
+
+def test_csv_of_iperf_2_1_9_has_a_time_zone(tmp_path: Path) -> None:
+    rows = [
+        f"+0200:2024090813303{second}.128,192.0.2.3,58256,192.0.2.4,5001,1,{interval},{octets},{8 * octets}"
+        ",-1,-1,-1,-1,0,0"
+        for second, interval, octets in ((6, "0.0-1.0", 3_000_000), (7, "1.0-2.0", 3_200_000))
+    ]
+    rows.append(rows[1].replace("1.0-2.0,3200000,25600000", "0.0-2.0,6200000,24800000"))
+    result = imports(tmp_path, "\n".join(rows), packet_size=1408)
+    assert numbers(result)["throughput"] == 24.8e6
+    (record,) = result.records()
+    assert record.started == datetime(2024, 9, 8, 11, 30, 35, tzinfo=UTC)
 
 
 def test_csv_says_when_without_time_zone(imported: Import) -> None:
@@ -255,7 +280,7 @@ def test_a_report_that_ends_too_early_is_refused(tmp_path: Path) -> None:
     table = "\n".join(lines("2.0.5-tcp-csv-server.txt")[:-1])
     assert "stream [4] has no total" in refusal(tmp_path, table, packet_size=1408)
     half = table[: table.rindex("\n") + 30]
-    assert "line 3: expected 9 or 14 fields of iperf -y C" in refusal(tmp_path, half, packet_size=1408)
+    assert "line 3: expected 9, 14 or 15 fields of iperf -y C" in refusal(tmp_path, half, packet_size=1408)
 
 
 def test_a_test_shorter_than_its_command_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""iperf 1.7 to 2.1, and JPerf, which runs iperf and shows its output: text and CSV.
+"""iperf 1.7 to 2.2, and JPerf, which runs iperf and shows its output: text and CSV.
 
     lines --text, table--> Test (streams with rows) --tests--> Reading
 
@@ -17,7 +17,7 @@ from airtoll.store.importers.reading import Format
 
 TEXT: Final = Format(
     tool="iperf 2, JPerf",
-    files="text of client or server, iperf 1.7 to 2.1; TCP, UDP, `-P`, `-d`, `-r`, `-R`, `--full-duplex`, `-i`, `-e`, "
+    files="text of client or server, iperf 1.7 to 2.2; TCP, UDP, `-P`, `-d`, `-r`, `-R`, `--full-duplex`, `-i`, `-e`, "
     "`-f`; several tests per file; the output window of JPerf",
     imported="throughput; for UDP jitter and loss; with `-e` retransmits",
     recognises=text.recognises,
@@ -25,7 +25,7 @@ TEXT: Final = Format(
 )
 CSV: Final = Format(
     tool="iperf 2, JPerf",
-    files="`-y C`, of client or server; several tests per file",
+    files="`-y C`, also with `-e`, of client or server; several tests per file",
     imported="the same, with exact octets",
     recognises=table.recognises,
     read=table.read,

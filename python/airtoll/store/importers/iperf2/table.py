@@ -5,12 +5,13 @@
 
 iperf 2.0 puts its own address first. iperf 2.1 puts the client's first and gives rows of a client's datagrams 14 fields
 too, with -1 datagrams in the total. The time is that of the end of an interval, in the host's local time; iperf 2.1
-without `-i` writes 1970.
+without `-i` writes 1970. With `-e`, iperf 2.1.9 adds the time zone and six fields. iperf 2.2 also adds a line with the
+names of the fields, and its interval is two fields.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -19,12 +20,36 @@ from airtoll.store.importers.files import Document
 from airtoll.store.importers.iperf2.tests import End, Port, Row, Stream, Test
 from airtoll.store.importers.reading import Asked, Reading
 
-_BEGINS: Final = re.compile(r"^\d{14}(?:\.\d+)?,")
-_ADDRESS: Final = r"([\w.:%-]+),(\d{1,5})"
-_ROW: Final = re.compile(
-    rf"^(\d{{14}})(?:\.\d+)?,{_ADDRESS},{_ADDRESS},(-?\d+),(\d{{1,7}}\.\d+)-(\d{{1,7}}\.\d+),(\d{{1,18}}),(\d{{1,18}})"
-    r"(?:,(\d{1,9}\.\d+),(-?\d{1,15}),(-?\d{1,15}),[^,]+,(\d{1,15}))?$"
+_BEGINS: Final = re.compile(r"^(?:[+-]\d{4}:)?\d{14}(?:\.\d+)?,")
+_HEAD: Final = (
+    "time",
+    "srcaddress",
+    "srcport",
+    "dstaddr",
+    "dstport",
+    "transferid",
+    "istart",
+    "iend",
+    "bytes",
+    "speed",
 )
+_COUNTS: Final = ("jitter", "errors", "datagrams", "errpercent", "outoforder")
+_LENGTHS: Final = {9: _HEAD, 14: (*_HEAD, *_COUNTS), 15: (*_HEAD, *map(str, range(6)))}
+"""The fields of a row without a line of names, by their number. The start and the end of an interval are one field."""
+
+_TIME: Final = re.compile(r"(?:([+-])(\d\d)(\d\d):)?(\d{14})(?:\.\d+)?")
+_VALUES: Final = {
+    "time": _TIME.pattern,
+    **dict.fromkeys(("srcaddress", "dstaddr"), r"[\w.:%-]+"),
+    **dict.fromkeys(("srcport", "dstport"), r"\d{1,5}"),
+    "transferid": r"-?\d{1,9}",
+    **dict.fromkeys(("istart", "iend"), r"\d{1,7}\.\d+"),
+    **dict.fromkeys(("bytes", "speed"), r"\d{1,18}"),
+    "jitter": r"-?(?:\d{1,9}\.\d+|nan)",
+    **dict.fromkeys(("errors", "datagrams", "outoforder"), r"-?\d{1,15}"),
+}
+"""The fields that are read."""
+
 _PORT: Final = 5001
 """iperf's own port. With another one, the end with the lower port is taken as the server."""
 
@@ -39,7 +64,7 @@ def read(document: Document, asked: Asked) -> Sequence[Reading]:
     rows = list(_rows(document))
     table = _Table(
         document,
-        senders=frozenset(row.ends for row in rows if row.sent == -1),
+        senders=frozenset(row.ends for row in rows if row.sent == -1 or row.sends),
         datagrams=frozenset(row.ends for row in rows if row.sent is not None),
         left=Counter(row.ends for row in rows),
     )
@@ -66,6 +91,8 @@ class _Fields:
     lost: int | None
     sent: int | None  # datagrams; -1: not known
     disordered: int | None
+    sends: bool | None  # whether the reporting end sends; None: the row does not say
+    has_zone: bool
 
     @property
     def ends(self) -> frozenset[Port]:
@@ -80,41 +107,72 @@ class _Fields:
 
 def _rows(document: Document) -> Iterator[_Fields]:
     """The rows of single streams. Stream -1 is the sum of all."""
+    names: tuple[str, ...] | None = None
     for number, line in enumerate(document.lines, start=1):
-        found = _ROW.match(line.rstrip())
-        if found is None:
-            if _BEGINS.match(line) or (line.startswith("[") and "WARNING" not in line):
-                raise document.error(number, "9 or 14 fields of iperf -y C")
-            continue
-        stamp, address, port, other, other_port, name, start, end, octets, rate, jitter, *counts = (
-            found.groups()
-        )
-        lost, sent, disordered = (None if count is None else int(count) for count in counts)
-        row = _Fields(
-            number,
-            _time(stamp),
-            (address, int(port)),
-            (other, int(other_port)),
-            int(name),
-            float(start),
-            float(end),
-            int(octets),
-            int(rate),
-            None if jitter is None else float(jitter),
-            lost,
-            sent,
-            disordered,
-        )
-        if row.stream >= 0:
-            yield row
+        values = line.rstrip().split(",")
+        if values[: len(_HEAD)] == list(_HEAD):
+            names = tuple(values)
+        elif _BEGINS.match(line):
+            row = _named(values, names)
+            if any(
+                re.fullmatch(_VALUES[name], row.get(name, "")) is None for name in (*_HEAD, *_counts(row))
+            ):
+                expected = "9, 14 or 15" if names is None else str(len(names))
+                raise document.error(number, f"{expected} fields of iperf -y C")
+            if row["transferid"] != "-1":
+                yield _fields(number, row)
+        elif line.startswith("[") and "WARNING" not in line:
+            raise document.error(number, "a row of iperf -y C")
+
+
+def _named(values: list[str], names: tuple[str, ...] | None) -> dict[str, str]:
+    """The fields of a row by their names; none for a wrong number of fields."""
+    if names is None:
+        names = _LENGTHS.get(len(values), ())
+        values = [*values[:6], *"".join(values[6:7]).partition("-")[::2], *values[7:]]
+    return dict(zip(names, values, strict=True)) if len(names) == len(values) else {}
+
+
+def _counts(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in _COUNTS if name in row and name in _VALUES)
+
+
+def _fields(number: int, row: Mapping[str, str]) -> _Fields:
+    jitter = row.get("jitter", "").lstrip("-")
+    lost, sent, disordered = (
+        int(row[name]) if name in row else None for name in ("errors", "datagrams", "outoforder")
+    )
+    return _Fields(
+        number,
+        _time(row["time"]),
+        (row["srcaddress"], int(row["srcport"])),
+        (row["dstaddr"], int(row["dstport"])),
+        int(row["transferid"]),
+        float(row["istart"]),
+        float(row["iend"]),
+        int(row["bytes"]),
+        int(row["speed"]),
+        float(jitter) if jitter not in ("", "nan") else None,
+        lost,
+        sent,
+        disordered,
+        sends=True if "writecnt" in row else False if "readcnt" in row else None,
+        has_zone=row["time"][0] in "+-",
+    )
 
 
 def _time(stamp: str) -> datetime | None:
-    try:
-        time = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
+    """The time, which is UTC if the stamp has no zone; None if iperf did not know it."""
+    found = _TIME.fullmatch(stamp)
+    if found is None:
         return None
-    return None if time.year == 1970 else time
+    sign, hours, minutes, digits = found.groups()
+    east = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
+    try:
+        time = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) - east
+    except (ValueError, OverflowError):
+        return None
+    return None if time.year < 1971 else time
 
 
 @dataclass
@@ -159,14 +217,17 @@ class _Table:
         connector = row.second if row.server == row.first else row.first
         udp = row.ends in self.datagrams
         # Rows that only a sender writes, or over TCP perhaps a server of iperf 2.1.
-        sends = row.ends in self.senders or (row.first == connector and row.sent is None)
+        sends = row.ends in self.senders or (
+            row.sends is None and row.first == connector and row.sent is None
+        )
         if self._is_new(row):
-            end: End | None = "server" if not sends else "client" if udp else None
+            known = udp or row.sends is not None
+            end: End | None = "server" if not sends else "client" if known else None
             self.tests.append(Test("udp" if udp else "tcp", end))
             self.streams = {}
             if row.time is not None:
                 self.tests[-1].started = row.time - timedelta(seconds=row.end_s)
-                self.tests[-1].facts["time_zone"] = "unknown, taken as UTC"
+                self.tests[-1].facts["time_zone"] = "UTC" if row.has_zone else "unknown, taken as UTC"
         stream = Stream(
             f"[{row.stream}]", row.line, sends=sends, forth=True, connection=(connector, row.server)
         )

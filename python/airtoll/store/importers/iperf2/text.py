@@ -32,7 +32,7 @@ _SIZE: Final = re.compile(
 _CONNECTED: Final = re.compile(
     r"^\[ *(\*?)(\d+)\] local (\S+) port (\d+) connected with (\S+) port (\d+)(.*)$"
 )
-_STARTED: Final = re.compile(r" on (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((\w+)\)")
+_STARTED: Final = re.compile(r" on (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
 _ROW: Final = re.compile(
     r"^\[ *(\*?)(\d+)\] +(\d+\.\d+)- ?(\d+\.\d+) sec +\d+(?:\.\d+)? [KMGT]?(?:Byte|bit)s? +"
     r"(\d+(?:\.\d+)?) ([KMGT]?)(bit|Byte)s/sec(.*)$"
