@@ -229,6 +229,33 @@ def test_the_window_of_jperf_contains_replicates(imported: Import) -> None:
     assert by_run(result, "loss") == [lost / sent for _, lost, sent in map(received, answers)]
 
 
+def test_iperf_1_7_on_windows_has_large_identifiers_and_small_ports(tmp_path: Path) -> None:
+    text = """\
+bin/iperf.exe -c 192.0.2.2 -u -P 1 -i 1 -p 5001 -w 8.0K -l 1460.0B -f k -b 60.0M -t 2 -T 1
+------------------------------------------------------------
+Client connecting to 192.0.2.2, UDP port 5001
+Sending 1460 byte datagrams
+UDP buffer size: 8.00 KByte
+------------------------------------------------------------
+[1916] local 192.0.2.3 port 1101 connected with 192.0.2.2 port 5001
+[ ID] Interval       Transfer     Bandwidth
+[1916]  0.0- 1.0 sec  7310 KBytes  59883 Kbits/sec
+[1916]  1.0- 2.0 sec  7322 KBytes  59982 Kbits/sec
+[1916]  0.0- 2.0 sec  14633 KBytes  59928 Kbits/sec
+[1916] Server Report:
+[1916]  0.0- 2.0 sec  14217 KBytes  58224 Kbits/sec  1.254 ms  292/10264 (2.8%)
+[1916] Sent 10264 datagrams
+Done.
+"""
+    result = imports(tmp_path, text.replace("\n", "\r\n"))
+    found = numbers(result)
+    assert (found["throughput"], found["jitter"], found["loss"]) == (58.224e6, 1.254, 292 / 10264)
+    assert result.plan.runs[0].cell.packet_size == 1460
+    (record,) = result.records()
+    assert record.verdict.valid
+    assert record.probes["throughput"]["-b"] == "60.0M"
+
+
 def test_a_server_that_counts_too_long_makes_the_run_invalid(imported: Import) -> None:
     verdicts = [record.verdict for record in imported("iperf2/2.0.5-udp-late-client.txt").records()]
     assert [verdict.valid for verdict in verdicts] == [True, False, False]

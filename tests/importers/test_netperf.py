@@ -2,6 +2,7 @@
 
 import csv
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,14 @@ def test_throughput_is_that_of_the_receiver(imported: Import, name: str) -> None
 
 def test_datagrams_that_the_receiver_did_not_count_are_lost(imported: Import) -> None:
     assert numbers(imported("netperf/udp_stream_loss.txt"))["loss"] == 1 - 5233 / 154996
+
+
+def test_the_title_of_netperf_2_4_is_known(tmp_path: Path, imported: Import) -> None:
+    file = tmp_path / "old.txt"
+    file.write_text(
+        text("udp_stream_loss.txt").replace("MIGRATED UDP STREAM TEST", "UDP UNIDIRECTIONAL SEND TEST")
+    )
+    assert numbers(imported(str(file)))["loss"] == 1 - 5233 / 154996
 
 
 @pytest.mark.parametrize("name", ["omni_udp_stream_all_loss.txt", "omni_udp_stream_all_loss.csv"])

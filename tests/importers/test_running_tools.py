@@ -37,7 +37,7 @@ def imported(directory: Path, output: bytes, **levels: object) -> Result:
 
 
 def is_free(port: int) -> bool:
-    """Whether a port below those that clients have is free."""
+    """Whether nothing listens on a port."""
     with socket() as trial:
         return trial.connect_ex(("127.0.0.1", port)) != 0
 
