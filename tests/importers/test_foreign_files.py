@@ -1,7 +1,9 @@
 """Importing any file gives runs or one error line; nothing is written if the file cannot be read."""
 
+import contextlib
 import gzip
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,6 +17,8 @@ from hypothesis import strategies as st
 from airtoll.errors import UsageError
 from airtoll.store import verify
 from airtoll.store.importers import Given, files, import_files, read_table
+from airtoll.store.importers.formats import format_of
+from airtoll.store.importers.reading import Asked
 
 RECORDED = Path(__file__).parent / "recorded"
 LEVELS: dict[str, Any] = {
@@ -237,6 +241,20 @@ def test_table_of_levels_gives_paths_levels_and_blocks(tmp_path: Path) -> None:
     assert first.levels == {"security": "wep104", "packet_size": 128, "rate": "54 Mbit/s"}
     assert (first.block, second.block) == (3, None)
     assert second.levels == {"security": "open", "rate": "auto"}
+
+
+@pytest.mark.parametrize("odd", [b"9" * 400, b"99999999999999", b"0", b"-1"])
+def test_a_number_of_any_size_is_read_or_refused(tmp_path: Path, odd: bytes) -> None:
+    for name, text in TEXTS.items():
+        numbers = list(re.finditer(rb"\d+", text[:4_000]))
+        for found in numbers[:: max(1, len(numbers) // 12)]:
+            file = tmp_path / name
+            file.write_bytes(text[: found.start()] + odd + text[found.end() :])
+            with contextlib.suppress(UsageError):
+                document = files.read_document(file)
+                for reading in format_of(document).read(document, Asked()):
+                    values = [sample.value for m in reading.measurements.values() for sample in m.samples]
+                    assert all(value is None or math.isfinite(value) for value in values)
 
 
 @SETTINGS

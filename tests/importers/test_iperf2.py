@@ -99,6 +99,11 @@ def test_the_cell_has_the_levels_of_the_file(imported: Import, name: str, levels
     assert {factor: getattr(run.cell, factor) for factor in levels} == levels
 
 
+def test_the_load_of_a_client_is_recorded_for_the_model(imported: Import) -> None:
+    (record,) = imported("iperf2/2.0.5-udp-client.txt").records()
+    assert record.probes["throughput"]["offered_bit_per_s"] == 33.0e6
+
+
 def test_ipv6_is_known_by_the_addresses(imported: Import) -> None:
     (run,) = imported("iperf2/2.1.8-tcp-6-client.txt", packet_size=1408).plan.runs
     assert run.cell.ip == "ipv6"

@@ -172,7 +172,7 @@ def _time(stamp: str) -> datetime | None:
         time = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) - east
     except (ValueError, OverflowError):
         return None
-    return None if time.year < 1971 else time
+    return time if 1971 <= time.year < 3000 else None
 
 
 @dataclass

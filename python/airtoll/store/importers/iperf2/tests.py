@@ -139,6 +139,8 @@ class Test:
             levels["offered"] = round(load, _DIGITS - 1 - math.floor(math.log10(load)))
         settings = {"parallel": parallel, **self.settings}
         facts = {"tool": "iperf 2", "reported_by": self.end, **settings, **self.facts}
+        if self.transport == "udp" and flows[0].streams[0].sends:
+            facts["offered_bit_per_s"] = sum(row.bit_per_s for row in flows[0].totals)
         samples = [sample for flow in flows for sample in flow.samples()]
         faults = tuple(fault for flow in flows for fault in flow.faults())
         (address, port), (other, other_port) = self.streams[0].connection

@@ -13,6 +13,7 @@ with `[` is a header, a note or the prompt of a shell.
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -25,20 +26,20 @@ from airtoll.store.importers.reading import Asked, Reading
 
 _COMMAND: Final = re.compile(r"""(?:^|[\s"\\/$#>%])iperf(?:\.exe)?"? +(-.*)$""")
 _CLIENT: Final = re.compile(r"^Client connecting to \S+, (TCP|UDP) port \d+")
-_SERVER: Final = re.compile(r"^Server listening on (TCP|UDP) port (\d+)")
+_SERVER: Final = re.compile(r"^Server listening on (TCP|UDP) port (\d{1,5})\b")
 _SIZE: Final = re.compile(
-    r"^(?:Sending (\d+) byte datagrams(?:, IPG target: (\d+\.\d+) us)?|Write buffer size: +(\d+) Byte\b)"
+    r"^(?:Sending (\d{1,9}) byte datagrams(?:, IPG target: (\d{1,9}\.\d\d) us)?|Write buffer size: +(\d{1,9}) Byte\b)"
 )
 _CONNECTED: Final = re.compile(
-    r"^\[ *(\*?)(\d+)\] local (\S+) port (\d+) connected with (\S+) port (\d+)(.*)$"
+    r"^\[ *(\*?)(\d{1,9})\] local (\S+) port (\d{1,5}) connected with (\S+) port (\d{1,5})\b(.*)$"
 )
-_STARTED: Final = re.compile(r" on (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
+_STARTED: Final = re.compile(r" on ([12]\d{3}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
 _ROW: Final = re.compile(
-    r"^\[ *(\*?)(\d+)\] +(\d+\.\d+)- ?(\d+\.\d+) sec +\d+(?:\.\d+)? [KMGT]?(?:Byte|bit)s? +"
-    r"(\d+(?:\.\d+)?) ([KMGT]?)(bit|Byte)s/sec(.*)$"
+    r"^\[ *(\*?)(\d{1,9})\] +(\d{1,7}\.\d{1,9})- ?(\d{1,7}\.\d{1,9}) sec +\d+(?:\.\d+)? [KMGT]?(?:Byte|bit)s? +"
+    r"(\d{1,15}(?:\.\d{1,9})?) ([KMGT]?)(bit|Byte)s/sec(.*)$"
 )
-_RECEIVED: Final = re.compile(r"^ +(\d+\.\d+) ms +(\d+)/ *(\d+) \(")
-_WRITTEN: Final = re.compile(r"^ +\d+/\d+ +(\d+)\b")
+_RECEIVED: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}) ms +(\d{1,15})/ *(\d{1,15}) \(")
+_WRITTEN: Final = re.compile(r"^ +\d+/\d+ +(\d{1,15})\b")
 _OTHER: Final = re.compile(
     r"^\[ ?ID\]|^\[ ?CT\]|^\[SUM|"
     r"^\[ *\*?\d+\] (?:Sent \d|Server Report:|WARNING|MSS |.* datagrams? received out-of-order$)"
@@ -148,8 +149,9 @@ class _Report:
         test = Test(self.transport, self.end)
         self.streams = {}
         if found := _STARTED.search(rest):
-            test.started = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-            test.facts["time_zone"] = found[2]
+            with suppress(ValueError):
+                test.started = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+                test.facts["time_zone"] = found[2]
         if self.end == "client":
             test.size_b = self.size_b or _octets(self.options.get("l", ""))
             if self.size_b is not None and self.gap_us:
