@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -243,15 +244,14 @@ def test_table_of_levels_gives_paths_levels_and_blocks(tmp_path: Path) -> None:
     assert second.levels == {"security": "open", "rate": "auto"}
 
 
-@pytest.mark.parametrize("odd", [b"9" * 400, b"99999999999999", b"0", b"-1"])
-def test_a_number_of_any_size_is_read_or_refused(tmp_path: Path, odd: bytes) -> None:
+@pytest.mark.parametrize("odd", [b"9" * 400, b"99999999999999", b"0"])
+def test_a_number_of_any_size_is_read_or_refused(odd: bytes) -> None:
     for name, text in TEXTS.items():
-        numbers = list(re.finditer(rb"\d+", text[:4_000]))
-        for found in numbers[:: max(1, len(numbers) // 12)]:
-            file = tmp_path / name
-            file.write_bytes(text[: found.start()] + odd + text[found.end() :])
+        found = list(re.finditer(rb"\d+", text[:4_000]))
+        for at in found[:: max(1, len(found) // 5)]:
+            content = text[: at.start()] + odd + text[at.end() :]
+            document = files.Document(name, content, content, datetime.now(UTC))
             with contextlib.suppress(UsageError):
-                document = files.read_document(file)
                 for reading in format_of(document).read(document, Asked()):
                     values = [sample.value for m in reading.measurements.values() for sample in m.samples]
                     assert all(value is None or math.isfinite(value) for value in values)

@@ -62,6 +62,7 @@ def test_one_stream_per_file(imported: Import) -> None:
         (",1336,", ',"1336,1336",', "line 2: expected one whole number as udp.length"),
         (",1336,", ",1336,1,", "line 2: expected 8 fields, as in line 1"),
         ("0x0000cafe", "0x0000beef", "expected packets of one stream"),
+        ("\n1", "\n0", "expected a time after that of the first packet, by at most 100000 s"),
     ],
 )
 def test_a_wrong_field_is_refused_with_its_line(

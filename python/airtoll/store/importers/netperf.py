@@ -36,7 +36,7 @@ _FAILED: Final = re.compile(
 _UNITS: Final = re.compile(r"^bytes .*?(?:per sec|(10\^[369]bits|[KMG]Bytes)/s)")
 _KEY: Final = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$")
 _NOTE: Final = re.compile(r"^(?:!!!|Interim result|catcher: )|^\s*$")
-_NUMBER: Final = r"\s*(\d{1,15}(?:\.\d{1,9})?)"
+_NUMBER: Final = r"(\d{1,15}(?:\.\d{1,9})?)"
 
 _LARGEST: Final = 1e9
 """Bound of times and rates, so that times in ns fit into 64 bits."""
@@ -210,7 +210,7 @@ def _numbers(lines: _Lines, line: str | None, count: int, what: str) -> Sequence
     """The first numbers of a line."""
     if line is None:
         raise lines.document.truncated(what)
-    found = re.match(rf"{_NUMBER * count}(?:\s|$)", line)
+    found = re.match(r"\s*" + r"\s+".join([_NUMBER] * count) + r"(?:\s|$)", line)
     if found is None:
         raise lines.document.error(lines.at, what)
     return found.groups()

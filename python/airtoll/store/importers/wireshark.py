@@ -25,6 +25,9 @@ from airtoll.store.importers.reading import Asked, Format, Reading
 
 _TOOL: Final = "wireshark"
 _TIMES: Final = ("frame.time_epoch", "frame.time_relative")
+_LONGEST_S: Final = 1e5
+"""Bound of a stream, a day and more, because each second has a sample."""
+
 _UDP_HEADER_B: Final = 8
 _GAP: Final = 1 << 15
 """A larger step of a 16-bit sequence number goes backwards."""
@@ -132,8 +135,10 @@ def _read_fields(document: Document, asked: Asked) -> Sequence[Reading]:
     if len(packets) < 2:
         raise document.truncated("at least two packets")
     started_s, ended_s = packets[0].time_s, packets[-1].time_s
-    if ended_s <= started_s:
-        raise document.error(packets[-1].line, "times in rising order")
+    if not 0 < ended_s - started_s <= _LONGEST_S:
+        raise document.error(
+            packets[-1].line, f"a time after that of the first packet, by at most {_LONGEST_S:g} s"
+        )
     sizes = {packet.size_b for packet in packets}
     size_b = sizes.pop() if len(sizes) == 1 else None
     lost, sent = _lost([packet.sequence for packet in packets if packet.sequence is not None])
