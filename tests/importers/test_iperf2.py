@@ -51,7 +51,9 @@ def refusal(tmp_path: Path, text: str | bytes, **levels: Any) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_throughput_of_tcp_is_that_of_the_server(imported: Import, version: str) -> None:
     name = f"{version}-tcp-server.txt"
-    found = numbers(imported(f"iperf2/{name}", packet_size=1408))
+    result = imported(f"iperf2/{name}", packet_size=1408)
+    found = numbers(result)
+    assert [record.verdict.valid for record in result.records()] == [True]
     assert found["throughput"] == pytest.approx(printed_bit_per_s(lines(name)[-1]), rel=0.01)
 
 
@@ -69,7 +71,9 @@ def test_the_receiver_of_datagrams_counts(imported: Import, version: str, end: s
     name = f"{version}-udp-{end}.txt"
     total = [line for line in lines(name) if " ms " in line and "sec" in line][-1]
     jitter_ms, lost, sent = received(total)
-    found = numbers(imported(f"iperf2/{name}", packet_size=1408))
+    result = imported(f"iperf2/{name}", packet_size=1408)
+    found = numbers(result)
+    assert [record.verdict.valid for record in result.records()] == [True]
     assert found["loss"] == lost / sent
     # Without intervals of the server, its total counts, which may contain the wait for the last datagram.
     assert found["throughput"] == pytest.approx(29.2e6, rel=0.005 if end == "server" else 0.1)

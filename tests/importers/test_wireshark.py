@@ -26,6 +26,15 @@ def test_jitter_and_loss_are_those_of_tshark(imported: Import, name: str) -> Non
     assert found["loss"] == lost / (packets + lost)
 
 
+@pytest.mark.parametrize(
+    "name", ["fields.csv", "frames.csv", "fields-ipv6.tsv", "analysis.csv", "streams.txt"]
+)
+def test_a_short_stream_is_valid(imported: Import, name: str) -> None:
+    given = {} if name.startswith("f") else {"packet_size": 1328, "ip": "ipv4"}
+    (record,) = imported(f"wireshark/{name}", **given).records()
+    assert record.verdict.valid, record.verdict.reasons
+
+
 def test_throughput_is_the_payload_of_udp(imported: Import) -> None:
     result = imported("wireshark/fields.csv")
     rows = [line.split(",") for line in (FOLDER / "fields.csv").read_text().splitlines()[1:]]

@@ -143,12 +143,14 @@ def _read_fields(document: Document, asked: Asked) -> Sequence[Reading]:
     size_b = sizes.pop() if len(sizes) == 1 else None
     lost, sent = _lost([packet.sequence for packet in packets if packet.sequence is not None])
     absolute = _TIMES[0] in document.lines[0]
+    rates = list(_rates(packets))
     stream = _Stream(
-        duration_s=ended_s - started_s,
+        # The window of the throughput has whole seconds.
+        duration_s=sum(length_s for _, length_s, _ in rates) or ended_s - started_s,
         sent=sent,
         lost=lost,
         jitter_ms=_jitter_ms(packets),
-        bit_per_s=list(_rates(packets)),
+        bit_per_s=rates,
         is_ipv6=":" in packets[0].address if packets[0].address else None,
         size_b=size_b,
         started=datetime.fromtimestamp(started_s, UTC) if absolute else None,
