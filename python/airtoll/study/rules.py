@@ -219,11 +219,20 @@ def _probes(study: StudyFile) -> list[Problem]:
     ]
     found += [
         (
+            ("method", "probes", index),
+            f"{name} requires ip {probes[name].ip}, which is not a level of the study",
+        )
+        for index, name in enumerate(names)
+        if probes[name].ip not in (None, *factors.ip)
+    ]
+    everywhere = [probe for probe in probes.values() if not probe.real_time]
+    found += [
+        (
             ("factors", "transport", index),
             f"no probe of the study measures {transport}: add throughput to method.probes",
         )
         for index, transport in enumerate(factors.transport)
-        if all(probe.of_cpu or probe.transport not in (None, transport) for probe in probes.values())
+        if all(probe.transport not in (None, transport) for probe in everywhere)
     ]
     paced = [name for name in names if probes[name].paced]
     if paced and "throughput" in probes and "udp" in factors.transport:

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from airtoll.report.material import rows
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts import averages, curves, engine, explained, hardware, sentences, stability
+from airtoll.report.parts import (
+    averages,
+    curves,
+    engine,
+    explained,
+    hardware,
+    round_trips,
+    sentences,
+    stability,
+)
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 
@@ -18,6 +27,7 @@ class Tables:
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
     tests: Grid
+    cross_check: Grid
     averages: tuple[Grid, ...]
     curves: Grid
     engine: tuple[Grid, ...]
@@ -36,6 +46,7 @@ class Tables:
             comparison=comparison,
             full=comparison.full(sentences.table_note(data)),
             tests=rows.tests(data, comparison),
+            cross_check=round_trips.cross_check(data),
             averages=tuple(averages.grids(data, paper.printed_averages if paper else {})),
             curves=curves.grid(data),
             engine=tuple(engine.grids(data)),
@@ -51,7 +62,16 @@ class Tables:
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
         first, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
-        before = (*first, self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
+        before = (
+            *first,
+            self.full,
+            self.tests,
+            self.cross_check,
+            *self.averages,
+            self.curves,
+            *self.engine,
+            self.predictions,
+        )
         return (
             grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
         )
