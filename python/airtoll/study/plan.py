@@ -93,6 +93,7 @@ def expand(
         profiles=study.security,
         clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
         radios=radios,
+        claims=study.claim,
         runs=tuple(runs),
     )
 

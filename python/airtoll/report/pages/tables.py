@@ -33,7 +33,7 @@ class Tables:
     engine: tuple[Grid, ...]
     predictions: Grid
     splits: Grid
-    claims: Grid | None
+    claims: Grid
     published: Grid | None
     hardware: tuple[Grid, ...]
     stability: Grid
@@ -52,7 +52,7 @@ class Tables:
             engine=tuple(engine.grids(data)),
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
-            claims=Claims(data, paper.publication).grid() if paper else None,
+            claims=Claims(data, paper.publication if paper else None).grid(),
             published=paper.grid() if paper else None,
             hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
             stability=stability.grid(data),
@@ -61,9 +61,9 @@ class Tables:
     @property
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
-        first, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
+        published = () if self.published is None else (self.published,)
         before = (
-            *first,
+            self.claims,
             self.full,
             self.tests,
             self.cross_check,
