@@ -40,15 +40,18 @@ def as_published(run: Run) -> float:
 def test_a_significant_change_confirms_a_claim(make: Make) -> None:
     claims = judged(make, as_published)
     costly = claims["Throughput is higher with open than with CCMP"]
-    assert (costly.verdict, costly.cells) == ("confirmed", 6)
-    assert costly.change == pytest.approx(100 * ((1 / 0.8 * 0.9 / 0.8) ** 0.5 - 1), abs=0.2)
+    assert (costly.verdict, costly.measured.cells) == ("confirmed", 6)
+    assert costly.measured.value == pytest.approx(100 * ((1 / 0.8 * 0.9 / 0.8) ** 0.5 - 1), abs=0.2)
     assert claims["Throughput is higher with IPv4 than with IPv6 (open)"].verdict == "confirmed"
     alike = claims["Throughput is higher with IPv6 than with IPv4 (CCMP)"]
     assert alike.verdict == "not confirmed"
-    assert alike.interval is not None
-    assert alike.interval.contains(0)
+    assert alike.measured.interval is not None
+    assert alike.measured.interval.contains(0)
     rising = claims["Throughput rises with packet size"]
-    assert (rising.verdict, rising.change) == ("confirmed", pytest.approx(100 * (1408 / 384 - 1), abs=1))
+    assert (rising.verdict, rising.measured.value) == (
+        "confirmed",
+        pytest.approx(100 * (1408 / 384 - 1), abs=1),
+    )
 
 
 def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> None:
@@ -60,8 +63,8 @@ def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> 
 
 def test_a_claim_up_to_a_packet_size_is_tested_up_to_it(make: Make) -> None:
     claims = judged(make, as_published)
-    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, up to 896 B)"].cells == 2
-    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, 896 B)"].cells == 1
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, up to 896 B)"].measured.cells == 2
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, 896 B)"].measured.cells == 1
 
 
 def test_claims_show_what_the_paper_printed(make: Make) -> None:
@@ -70,7 +73,7 @@ def test_claims_show_what_the_paper_printed(make: Make) -> None:
     both = claims["Throughput is higher with open than with CCMP"]
     assert both.published == pytest.approx(100 * ((172.39 / 140.91 * 164.80 / 140.47) ** 0.5 - 1), abs=0.1)
     unprinted = claims["Round-trip time is lower with IPv4 than with IPv6 (open, 1408 B)"]
-    assert (unprinted.verdict, unprinted.change) == ("not measured", None)
+    assert (unprinted.verdict, unprinted.measured.value) == ("not measured", None)
 
 
 def test_a_repeated_claim_is_listed_once_with_all_places(make: Make) -> None:
@@ -148,7 +151,7 @@ def test_a_claim_of_the_study_is_judged_with_its_size(
     where = {"ip": "ipv4", "packet_size": "1408 B"}  # CCMP costs 20 %, so open is 25 % faster
     (one,) = of_study(make, as_published, {**OPEN_BETTER, "where": where, "title": "data sheet", **size})
     assert (one.verdict, one.statement.printed, one.places) == (verdict, printed, ("data sheet",))
-    assert one.change == pytest.approx(25, abs=0.2)
+    assert one.measured.value == pytest.approx(25, abs=0.2)
 
 
 def test_a_claim_of_equality_has_its_own_limit(make: Make) -> None:
@@ -167,8 +170,8 @@ def test_an_interaction_compares_the_costs_at_two_levels(make: Make) -> None:
         {**ccmp, "larger": "ipv4", "smaller": "ipv6", "alike": True},
     )
     # Open is 25 % faster over IPv4 (1 / 0.8), and 12.5 % faster over IPv6 (0.9 / 0.8).
-    assert (ipv4.verdict, ipv4.cells) == ("confirmed", 3)
-    assert ipv4.change == pytest.approx(100 * (1.25 / 1.125 - 1), abs=0.1)
+    assert (ipv4.verdict, ipv4.measured.cells) == ("confirmed", 3)
+    assert ipv4.measured.value == pytest.approx(100 * (1.25 / 1.125 - 1), abs=0.1)
     assert (ipv6.verdict, alike.verdict) == ("opposite", "opposite")
     assert ipv4.statement.words({}) == (
         "The cost of CCMP against open in throughput is larger with IPv4 than with IPv6"
@@ -180,12 +183,12 @@ def test_an_interaction_with_all_other_levels_can_be_absolute(make: Make) -> Non
     most, least = of_study(
         make, as_published, {**peak, "larger": "highest"}, {**peak, "larger": 512, "smaller": "highest"}
     )
-    assert (most.verdict, most.in_percent) == ("confirmed", False)
+    assert (most.verdict, most.measured.in_percent) == ("confirmed", False)
     # Costs in Mbit/s at 128, 512 and 1408 B, over IPv4 20 and over IPv6 10 at the largest size.
     at_size = [size / 1408 * (20 + 10) / 2 for size in (128, 512, 1408)]
-    assert most.change == pytest.approx(at_size[2] - (at_size[0] + at_size[1]) / 2, rel=0.02)
+    assert most.measured.value == pytest.approx(at_size[2] - (at_size[0] + at_size[1]) / 2, rel=0.02)
     assert least.verdict == "opposite"
-    assert "larger with 1408 B than with other levels of packet size (in Mbit/s)" in most.statement.words({})
+    assert "larger with 1408 B than with other packet sizes (in Mbit/s)" in most.statement.words({})
 
 
 def test_claims_of_a_paper_and_of_the_study_are_one_family(make: Make) -> None:

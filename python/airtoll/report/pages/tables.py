@@ -11,6 +11,7 @@ from airtoll.report.parts import (
     curves,
     engine,
     explained,
+    factors,
     hardware,
     round_trips,
     sentences,
@@ -27,6 +28,7 @@ class Tables:
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
     tests: Grid
+    factors: tuple[Grid, ...]
     cross_check: Grid
     averages: tuple[Grid, ...]
     curves: Grid
@@ -46,6 +48,7 @@ class Tables:
             comparison=comparison,
             full=comparison.full(sentences.table_note(data)),
             tests=rows.tests(data, comparison),
+            factors=tuple(factors.grids(data)),
             cross_check=round_trips.cross_check(data),
             averages=tuple(averages.grids(data, paper.printed_averages if paper else {})),
             curves=curves.grid(data),
@@ -66,6 +69,7 @@ class Tables:
             self.claims,
             self.full,
             self.tests,
+            *self.factors,
             self.cross_check,
             *self.averages,
             self.curves,

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from airtoll.published import Point, Publication, implied_points
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.parts.matching import ByRound, Change, change_of, values_of
 from airtoll.report.parts.statements import (
     Contrast,
     Ends,
@@ -25,17 +26,7 @@ from airtoll.report.parts.statements import (
     of_publication,
     of_study,
 )
-from airtoll.stats import (
-    Interval,
-    MatchedMean,
-    Metric,
-    holm,
-    interaction_difference,
-    interaction_ratio,
-    matched_difference,
-    matched_ratio,
-)
-from airtoll.study.cell import Cell
+from airtoll.stats import Interval, holm
 from airtoll.study.claims import EQUAL_PERCENT, ORDERED
 from airtoll.study.factors import level_order
 
@@ -43,8 +34,6 @@ ClaimResult = Literal["confirmed", "other size", "not confirmed", "opposite", "n
 """The verdict of a result on a claim. confirmed, opposite: the corrected p-value is below 5 %. other size: the
 direction is confirmed, but no size of the 95 % interval is one that the claim states. A claim that nothing differs is
 confirmed if the change is within its limit."""
-
-_SIGNIFICANT: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -55,28 +44,23 @@ class Judged:
     places: tuple[str, ...]  # in the paper; the title of a claim of the study
     published: float | None
     model: float | None
-    cells: int  # pairs of cells; of an interaction, pairs of such pairs
-    change: float | None
-    interval: Interval | None  # 95 %, not corrected
-    p: float | None
-    in_percent: bool
-    p_holm: float | None = None  # `p`, corrected for all claims
+    measured: Change
+    p_holm: float | None = None  # of `measured`, corrected for all claims
 
     @property
     def verdict(self) -> ClaimResult:
         """Whether this result confirms the claim."""
-        direction, ci = self.statement.direction, self.interval
-        if self.change is None:
+        claim, change, ci = self.statement, self.measured.value, self.measured.interval
+        if change is None:
             return "not measured"
         if ci is None:
             return "not confirmed"
-        resolved = self.p_holm < _SIGNIFICANT if self.p_holm is not None else not ci.contains(0)
-        limit = self.statement.equal_percent
-        if direction == "equal" and self.in_percent and ci.low > -limit and ci.high < limit:
+        limit = claim.equal_percent
+        if claim.direction == "equal" and self.measured.in_percent and ci.low > -limit and ci.high < limit:
             return "confirmed"
-        if not resolved:
+        if not self.measured.resolved(self.p_holm):
             return "not confirmed"
-        if direction == "equal" or (self.change > 0) != (direction == "higher"):
+        if claim.direction == "equal" or (change > 0) != (claim.direction == "higher"):
             return "opposite"
         return "confirmed" if self._has_size(ci) else "other size"
 
@@ -101,9 +85,9 @@ class Claims:
         for place, statement in self._stated():
             places[statement].append(place)
         found = [self._judged(statement, tuple(dict.fromkeys(of))) for statement, of in places.items()]
-        corrected = holm([one.p for one in found])
+        corrected = holm([one.measured.p for one in found])
         judged = [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
-        return tuple(sorted(judged, key=lambda one: one.change is None))
+        return tuple(sorted(judged, key=lambda one: one.measured.value is None))
 
     def _stated(self) -> Iterator[tuple[str, Tested]]:
         yield from of_study(self.data.plan.claims, self._ends)
@@ -154,16 +138,20 @@ class Claims:
                     one.statement.words(self.data.fixed),
                     "; ".join(one.places),
                     one.verdict,
-                    one.statement.printed or _shown(one, one.published),
-                    *((_shown(one, one.model),) if modelled else ()),
-                    text.joined(_shown(one, one.change), _interval(one)),
-                    str(one.cells),
+                    one.statement.printed or one.measured.shown(one.published),
+                    *((one.measured.shown(one.model),) if modelled else ()),
+                    one.measured.words(),
+                    str(one.measured.cells),
                     text.p_value(one.p_holm),
                 )
                 for one in self.judged
             ),
             words=3,
         )
+
+    @cached_property
+    def _values(self) -> Mapping[str, ByRound]:
+        return values_of(self.data)
 
     @cached_property
     def _ends(self) -> Ends:
@@ -185,110 +173,22 @@ class Claims:
         return tuple(point for point in points if is_average(point))
 
     def _judged(self, tested: Tested, places: tuple[str, ...]) -> Judged:
-        measured = self._values.get(tested.metric.name, {})
-        sets = tuple(_sets(tested, measured))
-        mean, in_percent = _tested(
-            tested,
-            [_by_round(measured, of_set) for of_set in sets],
-            relative=tested.metric.relative,
-        )
-        predicted = {
-            cell: {0: expected.value}
-            for cell in {cell for of_set in sets for pair in of_set for cell in pair}
-            if (expected := self.data.expected.get((cell, tested.metric.name))) is not None
-        }
-        complete = [of_set for of_set in sets if all(cell in predicted for pair in of_set for cell in pair)]
-        model, model_in_percent = _tested(
-            tested, [_by_round(predicted, of_set) for of_set in complete], relative=in_percent
-        )
-        ci = mean.ci95_t
-
-        def shown(value: float) -> float:
-            return 100 * math.expm1(value) if in_percent else tested.metric.display(value)
-
+        values = self._values.get(tested.metric.name, {})
+        measured = change_of(tested, values, relative=tested.metric.relative)
+        expected = {cell: self.data.expected.get((cell, tested.metric.name)) for cell in values}
+        predicted = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
+        model = change_of(tested, predicted, relative=measured.in_percent)
         return Judged(
             tested,
             places,
-            published=_published(self._points, tested, in_percent=in_percent),
-            model=None if model.mean is None or model_in_percent != in_percent else shown(model.mean),
-            cells=mean.cells,
-            change=None if mean.mean is None else shown(mean.mean),
-            interval=None if ci is None else Interval(shown(ci.low), shown(ci.high)),
-            p=mean.p,
-            in_percent=in_percent,
+            published=_published(self._points, tested, in_percent=measured.in_percent),
+            model=model.value if model.in_percent == measured.in_percent else None,
+            measured=measured,
         )
 
-    @cached_property
-    def _values(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
-        """The values of the counted runs, by metric, cell and round."""
-        found: dict[str, dict[Cell, dict[int, float]]] = {}
-        for run in self.data.counting:
-            for name, value in run.values.items():
-                found.setdefault(name, {}).setdefault(run.run.cell, {})[run.run.replicate] = value
-        return found
-
-
-_CellPair = tuple[Cell, Cell]
-"""The cell of the reference, and that of the subject."""
 
 Levels = frozenset[tuple[str, Any]]
 """The levels of a printed value."""
-
-_Values = tuple[list[float | None], list[float | None]]
-
-
-def _sets(tested: Tested, measured: Iterable[Cell]) -> Iterator[tuple[_CellPair, ...]]:
-    """The pairs of cells that a claim compares; of an interaction, the pair at the larger level comes first."""
-    known = set(measured)
-    if isinstance(tested, Statement):
-        yield from ((pair,) for pair in _cell_pairs(tested, measured, known))
-        return
-    groups: dict[Cell, dict[Any, _CellPair]] = defaultdict(dict)
-    for pair in _cell_pairs(tested.change, measured, known):
-        # Cells that differ only in the second factor are one group, with any of its levels.
-        group = pair[1].model_copy(update={tested.by: None})
-        groups[group][getattr(pair[1], tested.by)] = pair
-    for pairs in groups.values():
-        first = pairs.pop(tested.larger, None)
-        others = [pair for level, pair in pairs.items() if tested.smaller in (None, level)]
-        if first is not None and others:
-            yield (first, *others)
-
-
-def _cell_pairs(statement: Statement, measured: Iterable[Cell], known: set[Cell]) -> Iterator[_CellPair]:
-    for cell in measured:
-        pair = statement.pair_of(cell.model_dump())
-        if pair is not None and (reference := Cell.model_validate(pair)) in known:
-            yield reference, cell
-
-
-def _by_round(values: Mapping[Cell, Mapping[int, float]], of_set: Sequence[_CellPair]) -> tuple[_Values, ...]:
-    """The values of the pairs of cells of one set, by round."""
-    rounds = sorted({one for pair in of_set for cell in pair for one in values[cell]})
-    return tuple(
-        ([values[a].get(one) for one in rounds], [values[b].get(one) for one in rounds]) for a, b in of_set
-    )
-
-
-def _tested(tested: Tested, sets: Sequence[Sequence[_Values]], *, relative: bool) -> tuple[MatchedMean, bool]:
-    """The mean change of a claim. The second value says whether it is the logarithm of a ratio.
-
-    With `relative` it is, unless a value has no logarithm or the claim is about absolute costs.
-    """
-    if isinstance(tested, Statement):
-        pairs = [pair for (pair,) in sets]
-        if relative and (ratio := matched_ratio(pairs)).reason is None:
-            return ratio.log, True
-        return matched_difference(pairs), False
-    costs = [(_signed(tested, first), [_signed(tested, each) for each in rest]) for first, *rest in sets]
-    if relative and not tested.absolute and (of_costs := interaction_ratio(costs)).reason is None:
-        return of_costs.log, True
-    return interaction_difference(costs), False
-
-
-def _signed(contrast: Contrast, pair: _Values) -> _Values:
-    """The values in the order in which a cost is a rise."""
-    return pair if contrast.sign > 0 else (pair[1], pair[0])
 
 
 def _published(points: Iterable[Point], tested: Tested, *, in_percent: bool) -> float | None:
@@ -347,16 +247,3 @@ def _mean_change(pairs: Sequence[tuple[float, float]], *, in_percent: bool) -> f
     if not pairs or (in_percent and min(map(min, pairs)) <= 0):
         return None
     return fmean(math.log(b / a) if in_percent else b - a for a, b in pairs)
-
-
-def _shown(one: Judged, value: float | None) -> str:
-    if value is None or one.in_percent:
-        return text.signed_percent(value, 1)
-    metric: Metric = one.statement.metric
-    return f"{text.number(value, metric.decimals, sign=True)} {metric.change_unit}"
-
-
-def _interval(one: Judged) -> str:
-    if one.in_percent:
-        return text.percent_interval(one.interval)
-    return text.interval(one.interval, one.statement.metric.decimals, sign=True)

@@ -15,6 +15,7 @@ from airtoll.report.material import text
 from airtoll.stats import METRICS, Interval, Metric
 from airtoll.study import claims
 from airtoll.study.claims import END, EQUAL_PERCENT, ClaimTable
+from airtoll.study.factors import FACTORS
 
 ClaimDirection = Literal["higher", "lower", "equal"]
 _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", "lower": "higher"}
@@ -117,7 +118,8 @@ class Contrast:
         if self.smaller is not None:
             smaller = text.factor(self.by, self.smaller)
         else:
-            smaller = f"other levels of {self.by.replace('_', ' ')}"
+            several = FACTORS[self.by].several
+            smaller = f"other {several[0].lower()}{several[1:]}"
         unit = (f"in {self.metric.change_unit}",) if self.absolute and self.metric.relative else ()
         if self.direction == "equal":
             return f"{cost} is equal with {larger} and with {smaller}{self.change.where(fixed, *unit)}"
