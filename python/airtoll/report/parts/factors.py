@@ -57,18 +57,17 @@ def _grid(data: ReportData, values: Mapping[str, ByRound], factor: str, levels: 
             change.words(),
             str(change.cells),
             text.p_value(p_holm[place]),
-            "yes" if change.resolved(p_holm[place]) else "no",
         )
         for place, (metric, level, group, change) in enumerate(tested)
     )
-    resolved = sum(row[-1] == "yes" for row in rows)
+    resolved = sum(one[-1].resolved(p_holm[place]) for place, one in enumerate(tested))
     return Grid(
         f"factor-{factor.replace('_', '-')}",
         f"{FACTORS[factor].several}, against {reference}",
         f"{_summary(values, metrics, factor, first, levels[-1])} {resolved} of {text.counted(len(rows), 'change')} "
         f"{'is' if resolved == 1 else 'are'} significant at 5 %. A change is the mean over all pairs of cells that "
         "differ only in this factor, compared within rounds; p is corrected for all changes of the metric (Holm).",
-        ("Metric", "Level", "Cells", "Change [95 % CI]", "Pairs", "p (Holm)", "Significant"),
+        ("Metric", "Level", "Cells", "Change [95 % CI]", "Pairs", "p (Holm)"),
         rows,
         words=3,
     )
