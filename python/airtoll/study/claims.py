@@ -170,7 +170,7 @@ def _refuse(text: str) -> NoReturn:
     raise PydanticCustomError(PROBLEM, "{text}", {"text": text})
 
 
-_LEVEL = {"type": ["string", "number"]}
+_LEVEL = {"anyOf": [{"type": "string"}, {"type": "number"}]}
 _Level = Annotated[Any, *key(_scalar, _LEVEL)]
 _Pair = Annotated[Any, *key(_two, {"type": "array", "items": _LEVEL, "minItems": 2, "maxItems": 2})]
 

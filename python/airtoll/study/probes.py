@@ -23,6 +23,7 @@ class ProbeEntry:
     real_time: bool = False  # requires the machine's own clock: left out in virtual time and in lab sim
     cross_check: bool = False  # repeats another probe with another tool: never makes a run invalid
     least_b: int = 0  # smallest packet size, which its own headers fill
+    tool: str = ""  # the program on hosts, if several programs could measure the same
     measures: str = ""  # text of reports for its measurements; "": its name
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
@@ -36,14 +37,16 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
         in_sim="airtoll.probes.simulated:SimulatedRtt",
-        measures="round-trip times (pingpong)",
+        tool="pingpong",
+        measures="round-trip times",
     ),
     "sockperf": ProbeEntry(
         on_hosts="airtoll.probes.sockperf:Sockperf",
         ip="ipv4",  # sockperf 3.7 refuses IPv6 addresses
         real_time=True,  # reads the processor's time stamp counter
         cross_check=True,
-        measures="round-trip times over IPv4 once more, as a cross-check (sockperf)",
+        tool="sockperf",
+        measures="round-trip times over IPv4 as a cross-check",
     ),
     "irtt": ProbeEntry(
         on_hosts="airtoll.probes.irtt:Irtt",

@@ -117,7 +117,9 @@ class MethodTable(_Table):
     )
     probes: Probes = Field(
         default=DEFAULT_PROBES,
-        description="Probes, which measure one after the other: " + one_of(tuple(PROBES)) + ".",
+        description="Probes, which measure one after the other: "
+        + one_of(tuple(PROBES))
+        + ". rtt measures all round-trip times by airtoll's ping-pong, sockperf those over IPv4 once more.",
     )
     stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
         default="fixed",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from airtoll.published import Point, Publication, implied_points
 from airtoll.report.material import text
@@ -100,9 +100,7 @@ class Claims:
 
     def grid(self) -> Grid:
         """The table of claims, without rows if there are none."""
-        verdicts: tuple[ClaimResult, ...] = (
-            *("confirmed", "other size", "not confirmed", "opposite", "not measured"),
-        )
+        verdicts: tuple[ClaimResult, ...] = get_args(ClaimResult)
         counts = text.listing(f"{count} {verdict}" for verdict in verdicts if (count := self.count(verdict)))
         modelled = any(one.model is not None for one in self.judged)
         origins = [
@@ -124,7 +122,7 @@ class Claims:
                 else ""
             )
             + (
-                " Other size: the direction is confirmed, but the interval has no size that the claim states."
+                " Other size: the direction is confirmed, but the interval contains no size that the claim states."
                 if self.count("other size")
                 else ""
             ),

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from airtoll.report.material import text
@@ -111,10 +112,18 @@ def _sets(tested: Tested, measured: Iterable[Cell]) -> Iterator[tuple[_CellPair,
 
 
 def _pairs(statement: Statement, measured: Iterable[Cell], known: set[Cell]) -> Iterator[_CellPair]:
+    other = {name: level for name, _, level in statement.compared}
     for cell in measured:
-        pair = statement.pair_of(cell.model_dump())
-        if pair is not None and (reference := Cell.model_validate(pair)) in known:
+        if statement.pair_of(_levels_of(cell)) is None:
+            continue
+        if (reference := cell.model_copy(update=other)) in known:
             yield reference, cell
+
+
+@lru_cache(maxsize=10_000)
+def _levels_of(cell: Cell) -> Mapping[str, Any]:
+    """The levels of a cell, which many claims ask for."""
+    return cell.model_dump()
 
 
 def _by_round(values: ByRound, of_set: Sequence[_CellPair]) -> tuple[_Values, ...]:
