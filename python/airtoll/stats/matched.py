@@ -12,7 +12,7 @@ Its mean and its interval follow in the same way.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 
 from airtoll.stats.independent import welch
 from airtoll.stats.paired import Pairs, complete_pairs
@@ -108,9 +108,17 @@ def _mean(sets: Sequence[Sequence[float]]) -> MatchedMean:
     if not spread:
         return MatchedMean(len(used), mean)
     variances = [
-        (variance(of_cells) / len(of_cells) / len(used) ** 2, len(of_cells) - 1) for of_cells in used
+        (_variance(of_cells) / len(of_cells) / len(used) ** 2, len(of_cells) - 1) for of_cells in used
     ]
     if not any(of_mean for of_mean, _ in variances):
         return MatchedMean(len(used), mean, Interval(mean, mean))
     _, _, ci95_t, p = welch(mean, variances)
     return MatchedMean(len(used), mean, ci95_t, p)
+
+
+def _variance(values: Sequence[float]) -> float:
+    """The sample variance; exactly 0 if all values are equal."""
+    if max(values) == min(values):
+        return 0.0
+    mean = fmean(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
