@@ -183,6 +183,8 @@ def _table_of(key: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     for choice in (key, *key.get("anyOf", ())):
         if "$ref" in choice:
             return choice["$ref"].rsplit("/", 1)[1], ()
+    if "$ref" in key.get("items", {}):
+        return key["items"]["$ref"].rsplit("/", 1)[1], ()
     for below in key.get("patternProperties", {}).values():
         if "$ref" in below:
             return below["$ref"].rsplit("/", 1)[1], ("NAME",)

@@ -104,19 +104,16 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("needs_air")
-@pytest.mark.parametrize("tool", ["iperf3", "sockperf"])
-def test_a_missing_tool_is_named_with_its_package(
-    airtoll: Airtoll, study: Path, tmp_path: Path, tool: str
-) -> None:
+def test_a_missing_tool_is_named_with_its_package(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in {"iperf3", "ss", "sockperf", "timeout", "unshare", "nsenter", "ip", "true", "sh"} - {tool}:
+    for name in ("ss", "timeout", "unshare", "nsenter", "ip", "true", "sh"):
         found = shutil.which(name)
         assert found is not None, f"the tests require {name}"
         (tools / name).symlink_to(found)
     done = airtoll("run", study, PATH=str(tools))
     assert done.returncode == 2
-    assert f"apt-get install {tool}" in one_line(done)
+    assert "apt-get install iperf3" in one_line(done)
     assert not (tmp_path / "results").exists()
 
 

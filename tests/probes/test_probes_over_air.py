@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from shutil import which
+from statistics import median
 
 import pytest
 
@@ -14,6 +15,8 @@ from airtoll.probes import Measurement, Probe
 from airtoll.probes.ftp import Ftp
 from airtoll.probes.iperf3 import Throughput
 from airtoll.probes.irtt import Irtt
+from airtoll.probes.rtt import Rtt
+from airtoll.probes.sockperf import Sockperf
 from airtoll.study.cell import Cell, Method
 from airtoll.study.link import LinkSettings
 
@@ -76,6 +79,21 @@ def test_a_delay_is_at_least_the_airtime_of_its_frame(cell: MakeCell, method: Me
         assert len(delays_ms) >= 20
         assert least_ms < min(delays_ms) < least_ms + 1
     assert values(measurement, "datagrams_lost", "both") == [0]
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_both_tools_of_round_trips_agree_on_one_link(cell: MakeCell, method: Method, transport: str) -> None:
+    # A round trip of 1408 B at 6 Mbit/s takes more than 4 ms, so that wake-ups of a busy machine are a small part.
+    asked = cell(transport=transport, ip="ipv4", rate="6 Mbit/s")
+    probes = (Rtt(), Sockperf())
+    if (missing := probes[1].missing()) is not None:
+        pytest.skip(missing)
+    with Air().open(asked, 1) as link:
+        medians_ms = [
+            median(values(probe.measure(link, asked, method), metric, "both"))
+            for probe, metric in zip(probes, ("rtt", "rtt_sockperf"), strict=True)
+        ]
+    assert medians_ms[0] == pytest.approx(medians_ms[1], rel=0.05)
 
 
 def test_datagrams_lost_on_air_are_counted_by_direction(cell: MakeCell, method: Method) -> None:

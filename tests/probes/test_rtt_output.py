@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
-from airtoll.probes.rtt import RoundTrips, parse_pingpong, parse_sockperf
+from airtoll.probes.rtt import RoundTrips, parse_pingpong
+from airtoll.probes.sockperf import parse as parse_sockperf
 from airtoll.probes.window import Window
 
 Recorded = Callable[[str], bytes]
@@ -35,7 +36,7 @@ def values(trips: RoundTrips, metric: str) -> list[float]:
 def test_sockperfs_round_trips_have_the_quantiles_that_it_prints(recorded: Recorded, transport: Any) -> None:
     output = recorded(f"sockperf-{transport}.txt")
     trips = parse_sockperf(output, transport, Window(opens_s=0.4, closes_s=1.0))
-    rtts_ms = values(trips, "rtt")
+    rtts_ms = values(trips, "rtt_sockperf")
     printed = dict(
         line.split(b"---> ")[1].replace(b"observation", b"").split(b"=")
         for line in output.splitlines()
@@ -51,7 +52,7 @@ def test_sockperfs_round_trips_have_the_quantiles_that_it_prints(recorded: Recor
 
 def test_sockperfs_times_count_from_before_its_hidden_warm_up(recorded: Recorded) -> None:
     trips = parse_sockperf(recorded("sockperf-tcp.txt"), "tcp", Window(opens_s=0.5, closes_s=0.8))
-    rtts = [sample for sample in trips.samples if sample.metric == "rtt"]
+    rtts = [sample for sample in trips.samples if sample.metric == "rtt_sockperf"]
     assert rtts[0].t_ns == 400_000_000
     assert {s.phase for s in rtts if s.t_ns < 500_000_000} == {"warmup"}
     assert {s.phase for s in rtts if s.t_ns >= 500_000_000} == {"measure"}
@@ -63,8 +64,10 @@ def test_sockperfs_times_count_from_before_its_hidden_warm_up(recorded: Recorded
 def test_a_datagram_that_sockperf_lost_is_counted_and_makes_the_run_invalid(recorded: Recorded) -> None:
     trips = parse_sockperf(recorded("sockperf-udp-lost.txt"), "udp", SOCKPERF_WINDOW)
     assert values(trips, "datagrams_lost") == [1]
-    assert values(trips, "datagrams_sent") == [len(values(trips, "rtt")) + 1]
-    assert min(values(trips, "rtt")) > 4  # each way takes 2 ms: a lost message must not count as zero
+    assert values(trips, "datagrams_sent") == [len(values(trips, "rtt_sockperf")) + 1]
+    assert (
+        min(values(trips, "rtt_sockperf")) > 4
+    )  # each way takes 2 ms: a lost message must not count as zero
     (fault,) = trips.faults
     assert fault.startswith("sockperf: short window: 0.2")
     assert fault.endswith("s of 0.50 s: sockperf waits indefinitely for a lost datagram")
@@ -72,7 +75,7 @@ def test_a_datagram_that_sockperf_lost_is_counted_and_makes_the_run_invalid(reco
 
 def test_a_datagram_lost_by_sockperf_before_the_window_is_not_counted(recorded: Recorded) -> None:
     trips = parse_sockperf(recorded("sockperf-udp-lost-early.txt"), "udp", SOCKPERF_WINDOW)
-    assert values(trips, "rtt") == []
+    assert values(trips, "rtt_sockperf") == []
     assert len(trips.faults) == 1
 
 

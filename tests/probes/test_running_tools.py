@@ -19,6 +19,7 @@ from airtoll.probes.iperf3 import Throughput, offered_loads_bit_per_s
 from airtoll.probes.iperf3_report import OVERLOAD
 from airtoll.probes.irtt import Irtt
 from airtoll.probes.rtt import Rtt
+from airtoll.probes.sockperf import Sockperf
 from airtoll.study.cell import Cell, Method
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -238,53 +239,12 @@ class TestRtt:
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
     @pytest.mark.parametrize("transport", ["tcp", "udp"])
-    def test_pingpong_measures_every_cell(
+    def test_one_tool_measures_every_cell(
         self, link: Link, cell: MakeCell, method: Method, transport: str, ip: str
     ) -> None:
-        measurement = Rtt("pingpong").measure(link, cell(transport=transport, ip=ip), method)
-        self.check(measurement, "pingpong")
+        measurement = Rtt().measure(link, cell(transport=transport, ip=ip), method)
+        check_round_trips(measurement, "rtt", "pingpong")
         assert values(measurement, "datagrams_lost", "sta") == ([0] if transport == "udp" else [])
-
-    @needs("sockperf")
-    @pytest.mark.parametrize("transport", ["tcp", "udp"])
-    def test_sockperf_measures_ipv4(self, link: Link, cell: MakeCell, method: Method, transport: str) -> None:
-        measurement = Rtt("sockperf").measure(link, cell(transport=transport, ip="ipv4"), method)
-        self.check(measurement, "sockperf")
-
-    def check(self, measurement: Measurement, tool: str) -> None:
-        assert list(measurement.faults) == []
-        assert measurement.facts["tool"] == tool
-        assert measurement.facts["version"].startswith(tool)
-        assert {sample.probe for sample in measurement.samples} == {tool}
-        rtts_ms = values(measurement, "rtt", "sta")
-        assert len(rtts_ms) > 10
-        assert min(rtts_ms) > 0
-
-    @needs("sockperf")
-    def test_auto_selects_sockperf_if_it_supports_the_cell_else_pingpong(
-        self, link: Link, cell: MakeCell, method: Method
-    ) -> None:
-        probe = Rtt()
-        said = link.hosts["sta"].run(["sockperf", "ping-pong", "-i", "::1", "--tcp", "-t", "1"], 10)
-        ipv6 = "pingpong" if b"Invalid address" in said.stdout + said.stderr else "sockperf"
-        for levels, tool in (
-            ({"transport": "tcp", "ip": "ipv4"}, "sockperf"),
-            ({"transport": "tcp", "ip": "ipv6"}, ipv6),
-            ({"transport": "udp", "ip": "ipv4"}, "sockperf"),
-        ):
-            assert probe.measure(link, cell(**levels), method).facts["tool"] == tool
-
-    @pytest.mark.parametrize("transport", ["tcp", "udp"])
-    @pytest.mark.parametrize(("tool", "port"), [("sockperf", 11111), ("pingpong", 11112)])
-    def test_a_port_in_use_is_reported(
-        self, link: Link, cell: MakeCell, method: Method, tool: Any, port: int, transport: Any
-    ) -> None:
-        if tool == "sockperf" and which("sockperf") is None:
-            pytest.skip("not installed: sockperf")
-        command = squatter(port, "SOCK_STREAM" if transport == "tcp" else "SOCK_DGRAM")
-        other = process.serving(link.hosts["ap"], command, transport, port, "another server")
-        with other, pytest.raises(AirtollError, match=f"^{tool} server on ap: port {port} is in use$"):
-            Rtt(tool).measure(link, cell(transport=transport), method)
 
     def test_a_message_without_room_for_a_number_is_refused(
         self, link: Link, cell: MakeCell, method: Method
@@ -292,7 +252,58 @@ class TestRtt:
         with pytest.raises(
             AirtollError, match=r"^pingpong client on sta: a message of 7 octets is out of range"
         ):
-            Rtt("pingpong").measure(link, cell(packet_size=7), method)
+            Rtt().measure(link, cell(packet_size=7), method)
+
+
+@needs("sockperf")
+class TestSockperf:
+    """sockperf between two namespaces."""
+
+    @pytest.mark.parametrize("transport", ["tcp", "udp"])
+    def test_it_measures_ipv4_under_a_metric_of_its_own(
+        self, link: Link, cell: MakeCell, method: Method, transport: str
+    ) -> None:
+        measurement = Sockperf().measure(link, cell(transport=transport, ip="ipv4"), method)
+        check_round_trips(measurement, "rtt_sockperf", "sockperf")
+        assert values(measurement, "rtt", "sta") == []
+
+    def test_a_lost_datagram_leaves_no_value_and_the_reason(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        replay = f'test "$1" = server && exec {which("sockperf")} "$@"; cat {RECORDED}/sockperf-udp-lost.txt'
+        measurement = Sockperf().measure(
+            link_with("sockperf", replay), cell(transport="udp", ip="ipv4"), method
+        )
+        assert values(measurement, "rtt_sockperf", "sta") == []
+        assert values(measurement, "datagrams_lost", "sta") == [1]
+        assert measurement.faults == ()
+        (reason,) = measurement.facts["faults"]
+        assert "sockperf waits indefinitely for a lost datagram" in reason
+
+
+def check_round_trips(measurement: Measurement, metric: str, tool: str) -> None:
+    assert list(measurement.faults) == []
+    assert measurement.facts["tool"] == tool
+    assert measurement.facts["version"].startswith(tool)
+    assert {sample.probe for sample in measurement.samples} == {tool}
+    rtts_ms = values(measurement, metric, "sta")
+    assert len(rtts_ms) > 10
+    assert min(rtts_ms) > 0
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.parametrize(
+    ("probe", "tool", "port"), [(Sockperf(), "sockperf", 11111), (Rtt(), "pingpong", 11112)]
+)
+def test_a_port_of_round_trips_in_use_is_reported(
+    link: Link, cell: MakeCell, method: Method, probe: Any, tool: str, port: int, transport: Any
+) -> None:
+    if (missing := probe.missing()) is not None:
+        pytest.skip(missing)
+    command = squatter(port, "SOCK_STREAM" if transport == "tcp" else "SOCK_DGRAM")
+    other = process.serving(link.hosts["ap"], command, transport, port, "another server")
+    with other, pytest.raises(AirtollError, match=f"^{tool} server on ap: port {port} is in use$"):
+        probe.measure(link, cell(transport=transport), method)
 
 
 @needs("irtt")
@@ -407,20 +418,22 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
     said = {probe.name: probe.missing() for probe in probes_of(PROBES)}
     assert said == {
         "throughput": "the command 'iperf3' is missing: apt-get install iperf3",
-        "rtt": "the command 'sockperf' is missing: apt-get install sockperf",
+        "rtt": None,  # rtt, video and engine are airtoll's own programs
+        "sockperf": "the command 'sockperf' is missing: apt-get install sockperf",
         "irtt": "the command 'irtt' is missing: apt-get install irtt",
         "ftp": "the command 'curl' is missing: apt-get install curl",
-        "video": None,  # video and engine are airtoll's own programs
+        "video": None,
         "engine": None,
     }
-    assert Rtt("pingpong").missing() is None
 
 
 def test_probes_are_found_by_name() -> None:
     for lab in ("air", "sim"):
         assert [probe.name for probe in probes_of(lab=lab)] == ["throughput", "rtt"]
         assert [probe.name for probe in probes_of(["ftp", "irtt"], lab)] == ["ftp", "irtt"]
-        with pytest.raises(UsageError, match=r"^probe 'ftpd' is not one of throughput, rtt, irtt, ftp"):
+        with pytest.raises(
+            UsageError, match=r"^probe 'ftpd' is not one of throughput, rtt, (sockperf, )?irtt, ftp"
+        ):
             probes_of(["ftpd"], lab)
 
 

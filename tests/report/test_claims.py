@@ -1,14 +1,17 @@
 """Claims of a paper, and the verdicts of a result."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from report_fakes import Make, exactly, make_plan
 
 from airtoll.published import names, published
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts.claims import Claims, Judged, statements
+from airtoll.report.parts.claims import Claims, Judged
+from airtoll.report.parts.statements import Statement, of_publication
 from airtoll.study.cell import Run
+from airtoll.study.claims import ClaimTable
 
 KOLAHI = {"phy": ("ht",), "bandwidth": (40,), "topology": ("wired-ap",), "transport": ("udp",)}
 
@@ -37,15 +40,18 @@ def as_published(run: Run) -> float:
 def test_a_significant_change_confirms_a_claim(make: Make) -> None:
     claims = judged(make, as_published)
     costly = claims["Throughput is higher with open than with CCMP"]
-    assert (costly.verdict, costly.cells) == ("confirmed", 6)
-    assert costly.change == pytest.approx(100 * ((1 / 0.8 * 0.9 / 0.8) ** 0.5 - 1), abs=0.2)
+    assert (costly.verdict, costly.measured.cells) == ("confirmed", 6)
+    assert costly.measured.value == pytest.approx(100 * ((1 / 0.8 * 0.9 / 0.8) ** 0.5 - 1), abs=0.2)
     assert claims["Throughput is higher with IPv4 than with IPv6 (open)"].verdict == "confirmed"
     alike = claims["Throughput is higher with IPv6 than with IPv4 (CCMP)"]
     assert alike.verdict == "not confirmed"
-    assert alike.interval is not None
-    assert alike.interval.contains(0)
+    assert alike.measured.interval is not None
+    assert alike.measured.interval.contains(0)
     rising = claims["Throughput rises with packet size"]
-    assert (rising.verdict, rising.change) == ("confirmed", pytest.approx(100 * (1408 / 384 - 1), abs=1))
+    assert (rising.verdict, rising.measured.value) == (
+        "confirmed",
+        pytest.approx(100 * (1408 / 384 - 1), abs=1),
+    )
 
 
 def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> None:
@@ -57,8 +63,8 @@ def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> 
 
 def test_a_claim_up_to_a_packet_size_is_tested_up_to_it(make: Make) -> None:
     claims = judged(make, as_published)
-    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, up to 896 B)"].cells == 2
-    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, 896 B)"].cells == 1
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, up to 896 B)"].measured.cells == 2
+    assert claims["Throughput is higher with IPv6 than with IPv4 (CCMP, 896 B)"].measured.cells == 1
 
 
 def test_claims_show_what_the_paper_printed(make: Make) -> None:
@@ -67,7 +73,7 @@ def test_claims_show_what_the_paper_printed(make: Make) -> None:
     both = claims["Throughput is higher with open than with CCMP"]
     assert both.published == pytest.approx(100 * ((172.39 / 140.91 * 164.80 / 140.47) ** 0.5 - 1), abs=0.1)
     unprinted = claims["Round-trip time is lower with IPv4 than with IPv6 (open, 1408 B)"]
-    assert (unprinted.verdict, unprinted.change) == ("not measured", None)
+    assert (unprinted.verdict, unprinted.measured.value) == ("not measured", None)
 
 
 def test_a_repeated_claim_is_listed_once_with_all_places(make: Make) -> None:
@@ -84,9 +90,10 @@ def test_one_round_confirms_nothing(make: Make) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_statements_compare_different_conditions(name: str) -> None:
-    for _, statement in statements(published(name), 128, 1408):
-        assert statement.differing
-        assert statement.words({})
+    ends = {"packet_size": (128, 1408), "offered": (4.0, 7.0)}
+    for _, claim in of_publication(published(name), ends):
+        assert (claim if isinstance(claim, Statement) else claim.change).compared
+        assert claim.words({})
 
 
 def test_changes_against_the_open_network_are_published_values(
@@ -115,3 +122,86 @@ def test_changes_against_the_open_network_are_published_values(
 def test_a_claim_of_equality_is_confirmed_within_five_percent(make: Make) -> None:
     name = "Throughput is equal with IPv4 and with IPv6 (CCMP, 1408 B)"
     assert judged(make, as_published)[name].verdict == "confirmed"
+
+
+def of_study(make: Make, throughput: Callable[[Run], float], *tables: dict[str, Any]) -> list[Judged]:
+    """The verdicts on a study's own claims about throughput."""
+    plan = make_plan(sizes=(128, 512, 1408), repeats=4, transports=("udp",)).model_copy(
+        update={"claims": tuple(ClaimTable.model_validate({"metric": "throughput", **one}) for one in tables)}
+    )
+    made = make(plan, samples=exactly(throughput=throughput), invalid=lambda _: (), lab="sim", link={})
+    return list(Claims(ReportData.of(made)).judged)
+
+
+OPEN_BETTER = {"kind": "ordering", "factor": "security", "better": "open", "worse": "ccmp"}
+
+
+@pytest.mark.parametrize(
+    ("size", "verdict", "printed"),
+    [
+        ({}, "confirmed", ""),
+        ({"at_least": "20 %"}, "confirmed", "at least 20 %"),
+        ({"at_most": "20 %"}, "other size", "at most 20 %"),
+        ({"at_least": 40, "at_most": 60}, "other size", "40 to 60 %"),
+    ],
+)
+def test_a_claim_of_the_study_is_judged_with_its_size(
+    make: Make, size: dict[str, Any], verdict: str, printed: str
+) -> None:
+    where = {"ip": "ipv4", "packet_size": "1408 B"}  # CCMP costs 20 %, so open is 25 % faster
+    (one,) = of_study(make, as_published, {**OPEN_BETTER, "where": where, "title": "data sheet", **size})
+    assert (one.verdict, one.statement.printed, one.places) == (verdict, printed, ("data sheet",))
+    assert one.measured.value == pytest.approx(25, abs=0.2)
+
+
+def test_a_claim_of_equality_has_its_own_limit(make: Make) -> None:
+    alike = {"kind": "equality", "factor": "ip", "of": ["ipv4", "ipv6"], "where": {"security": "open"}}
+    loose, strict = of_study(make, as_published, {**alike, "within": "12 %"}, {**alike, "within": "8 %"})
+    assert (loose.verdict, strict.verdict) == ("confirmed", "opposite")  # IPv4 is 11.1 % faster
+
+
+def test_an_interaction_compares_the_costs_at_two_levels(make: Make) -> None:
+    ccmp = {"kind": "interaction", "factor": "security", "better": "open", "worse": "ccmp", "by": "ip"}
+    ipv4, ipv6, alike = of_study(
+        make,
+        as_published,
+        {**ccmp, "larger": "ipv4", "smaller": "ipv6"},
+        {**ccmp, "larger": "ipv6"},
+        {**ccmp, "larger": "ipv4", "smaller": "ipv6", "alike": True},
+    )
+    # Open is 25 % faster over IPv4 (1 / 0.8), and 12.5 % faster over IPv6 (0.9 / 0.8).
+    assert (ipv4.verdict, ipv4.measured.cells) == ("confirmed", 3)
+    assert ipv4.measured.value == pytest.approx(100 * (1.25 / 1.125 - 1), abs=0.1)
+    assert (ipv6.verdict, alike.verdict) == ("opposite", "opposite")
+    assert ipv4.statement.words({}) == (
+        "The cost of CCMP against open in throughput is larger with IPv4 than with IPv6"
+    )
+
+
+def test_an_interaction_with_all_other_levels_can_be_absolute(make: Make) -> None:
+    peak = {**OPEN_BETTER, "kind": "interaction", "by": "packet_size", "absolute": True}
+    most, least = of_study(
+        make, as_published, {**peak, "larger": "highest"}, {**peak, "larger": 512, "smaller": "highest"}
+    )
+    assert (most.verdict, most.measured.in_percent) == ("confirmed", False)
+    # Costs in Mbit/s at 128, 512 and 1408 B, over IPv4 20 and over IPv6 10 at the largest size.
+    at_size = [size / 1408 * (20 + 10) / 2 for size in (128, 512, 1408)]
+    assert most.measured.value == pytest.approx(at_size[2] - (at_size[0] + at_size[1]) / 2, rel=0.02)
+    assert least.verdict == "opposite"
+    assert "larger with 1408 B than with other packet sizes (in Mbit/s)" in most.statement.words({})
+
+
+def test_claims_of_a_paper_and_of_the_study_are_one_family(make: Make) -> None:
+    plan = make_plan(
+        sizes=(384, 896, 1408), repeats=3, rates=("mcs15",), study="kolahi-11n-udp", factors=KOLAHI
+    ).model_copy(update={"claims": (ClaimTable.model_validate({**OPEN_BETTER, "metric": "rtt"}),)})
+    data = ReportData.of(
+        make(plan, samples=exactly(throughput=as_published), invalid=lambda _: (), lab="sim", link={})
+    )
+    claims = Claims(data, published("kolahi-11n-udp"))
+    assert "study file" in {place for one in claims.judged for place in one.places}
+    assert claims.grid().title == "Claims of the paper and of the study, and the verdicts of this result"
+
+
+def test_without_claims_there_is_no_table(make: Make) -> None:
+    assert Claims(ReportData.of(make())).grid().rows == ()

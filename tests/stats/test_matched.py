@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from airtoll.stats import Interval, matched_difference, matched_ratio
+from airtoll.stats import (
+    Interval,
+    interaction_difference,
+    interaction_ratio,
+    matched_difference,
+    matched_ratio,
+)
 
 PAIRS = st.lists(
     st.tuples(st.floats(1, 1e4).map(lambda x: round(x, 2)), st.floats(1, 1e4).map(lambda x: round(x, 2))),
@@ -61,6 +67,33 @@ def test_cells_with_one_round_give_no_interval() -> None:
 def test_equal_differences_have_an_interval_without_width() -> None:
     found = matched_difference([([1, 2], [2, 3]), ([5, 5], [8, 8])])
     assert (found.mean, found.ci95_t, found.p) == (2.0, Interval(2.0, 2.0), None)
+
+
+def test_an_interaction_is_the_ratio_of_two_costs_in_each_round() -> None:
+    # Over the two rounds, the cost is a factor of 2 and 4 at the first level, and of 1 and 2 at the other.
+    first, other = ([1.0, 1.0], [2.0, 4.0]), ([5.0, 5.0], [5.0, 10.0])
+    assert interaction_ratio([(first, [other])]).ratio == pytest.approx(2.0)
+    assert interaction_difference([(first, [other])]).mean == pytest.approx((1 + 3) / 2 - (0 + 5) / 2)
+    several = interaction_difference([(first, [other, first])])  # against the mean of both others
+    assert several.mean == pytest.approx(((1 - (0 + 1) / 2) + (3 - (5 + 3) / 2)) / 2)
+    assert interaction_ratio([(first, [([0.0, 1.0], [1.0, 1.0])])]).reason == "1 of 8 values are not above 0"
+
+
+@given(PAIRS)
+def test_an_interaction_with_a_constant_is_the_matched_change(pairs: list[tuple[float, float]]) -> None:
+    constant = [7.0] * len(pairs)
+    found, expected = (
+        interaction_difference([(sides(pairs), [(constant, constant)])]),
+        matched_difference([sides(pairs)]),
+    )
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.p == pytest.approx(expected.p)
+
+
+def test_a_round_without_all_values_does_not_count() -> None:
+    first = [1.0, 1.0, None, 1.0], [2.0, 4.0, 9.0, 6.0]
+    other = [1.0, 1.0, 1.0, None], [1.0, 1.0, 1.0, 1.0]
+    assert interaction_difference([(first, [other])]).mean == pytest.approx(2.0)
 
 
 def test_intervals_contain_the_mean_change_as_often_as_they_claim() -> None:

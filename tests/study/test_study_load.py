@@ -519,6 +519,7 @@ def test_a_path_is_used_unchanged_and_a_similar_name_is_suggested(
         ),
         ("factors", 'offered = ["much"]', "factors.offered[0]: 'much' is not a data rate"),
         ("method", 'probes = ["ftp"]', "method.probes[0]: ftp requires transport tcp"),
+        ("method", 'probes = ["sockperf"]', "factors.transport[0]: no probe of the study measures udp"),
         ("method", 'probes = ["video"]', "factors.offered: probe video requires a data rate"),
         (
             "method",

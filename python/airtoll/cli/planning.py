@@ -10,6 +10,7 @@ from airtoll.cli.tables import plain_console
 from airtoll.clock import Clock
 from airtoll.labs import check_cells, open_lab
 from airtoll.study import Plan, PlanDescription, describe, expand, find_study, load_study, shipped_studies
+from airtoll.study.probes import PROBES
 
 
 def list_studies(*, as_json: bool) -> None:
@@ -53,9 +54,17 @@ def print_plan(study_name: str, lab: str | None, clock: Clock | None, *, quick: 
     console.print(
         "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
     )
+    probes = [name for name in plan.method.probes if not (virtual and PROBES[name].real_time)]
+    on_hosts = where.name != "sim"
+    console.print("probes: " + ", ".join(_probe(name, on_hosts=on_hosts) for name in probes))
     upto = "about" if plan.method.stop == "fixed" else "at most"
     takes = "in virtual time" if virtual else f"{upto} {duration(description.estimate_s)}"
     console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, {takes}")
+
+
+def _probe(name: str, *, on_hosts: bool) -> str:
+    tool = PROBES[name].tool
+    return f"{name} (by {tool})" if tool not in ("", name) and on_hosts else name
 
 
 def _json(plan: Plan, description: PlanDescription, *, virtual: bool) -> dict[str, Any]:
@@ -63,6 +72,7 @@ def _json(plan: Plan, description: PlanDescription, *, virtual: bool) -> dict[st
         "study": plan.study,
         "lab": plan.runs[0].cell.lab,
         "clock": plan.clock,
+        "probes": list(plan.method.probes),
         "cells": description.cells,
         "blocks": description.blocks,
         "discarded": description.discarded,

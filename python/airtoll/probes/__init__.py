@@ -8,7 +8,7 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 
 - `base`: the interfaces (Probe, Sample, Measurement)
 - `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own statistics
-- `rtt`: `Rtt`, for round-trip time by ping-pong
+- `rtt`: `Rtt`, for round-trip time by ping-pong; `sockperf`: `Sockperf`, the same by another program
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
 - `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
@@ -33,19 +33,14 @@ def probes_of(
 ) -> tuple[Probe, ...]:
     """Return the named probes for that lab, in the order in which they measure. Probes never run at the same time.
 
-    Virtual time has no CPU time, so it leaves out probes that measure only the CPU. Raises UsageError for an unknown
-    name.
+    Virtual time leaves out probes that require the machine's own clock. Raises UsageError for an unknown name.
     """
     found = []
     for name in names:
         entry = PROBES.get(name)
-        if entry is not None and entry.of_cpu and (lab == "sim" or clock == "virtual"):
+        if entry is not None and entry.real_time and (lab == "sim" or clock == "virtual"):
             continue
-        of_lab = entry and (
-            entry.in_sim
-            if lab == "sim"
-            else (entry.in_guests or entry.on_hosts if clock == "virtual" else entry.on_hosts)
-        )
+        of_lab = entry and (entry.in_sim if lab == "sim" else entry.on_hosts)
         if not of_lab:
             known = [each for each, its in PROBES.items() if lab != "sim" or its.in_sim]
             raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")

@@ -22,6 +22,8 @@ from airtoll.published.outcome import ClaimOutcome, Finding
 from airtoll.published.publication import (
     AgreementClaim,
     ComparisonClaim,
+    Equality,
+    Interaction,
     Note,
     Operand,
     Ordering,
@@ -42,7 +44,9 @@ __all__ = [
     "ClaimOutcome",
     "ComparisonClaim",
     "Condition",
+    "Equality",
     "Finding",
+    "Interaction",
     "Note",
     "Operand",
     "Ordering",

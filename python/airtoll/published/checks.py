@@ -36,7 +36,7 @@ def check_trends(publication: Publication) -> Iterator[Finding]:
     """Check claims that a metric rises or falls with packet size against the values at several sizes."""
     values = _values(publication)
     for claim in publication.claims:
-        if isinstance(claim, Trend):
+        if isinstance(claim, Trend) and claim.over == "packet_size":
             yield from _trend(claim, values)
 
 

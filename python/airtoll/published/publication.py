@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from airtoll.published.words import FACTORS, METRICS, UNITS, Condition, convert
+from airtoll.study import claims
 
 
 def _printed(value: Any) -> Any:
@@ -136,29 +137,36 @@ class ComparisonClaim(_Table):
     better: Id | None = None  # the number that the text calls better
 
 
-class Ordering(_Table):
+class _Stated(BaseModel):
+    """The origin of a claim about levels, and the words of a publication in it. `airtoll.study.claims` has its form."""
+
+    id: Id
+    place: Place
+    metric: MetricName
+    where: Condition = Condition()
+
+
+class Ordering(_Stated, claims.Ordering):
     """A claim that one level is better than another everywhere."""
 
-    kind: Literal["ordering"]
-    id: Id
-    place: Place
-    metric: MetricName
     factor: FactorName
-    better: str
-    worse: str
-    where: Condition = Condition()
-    up_to: int | None = None  # packet size in bytes
 
 
-class Trend(_Table):
-    """A claim that a metric rises or falls with packet size."""
+class Equality(_Stated, claims.Equality):
+    """A claim that a metric is the same at two levels."""
 
-    kind: Literal["trend"]
-    id: Id
-    place: Place
-    metric: MetricName
-    way: Literal["rises", "falls"]
-    where: Condition = Condition()
+    factor: FactorName
+
+
+class Trend(_Stated, claims.Trend):
+    """A claim that a metric rises or falls with packet size or with the offered load."""
+
+
+class Interaction(_Stated, claims.Interaction):
+    """A claim that a cost depends on the level of a second factor."""
+
+    factor: FactorName
+    by: Annotated[str, _among((*FACTORS, *claims.ORDERED))]
 
 
 class Same(_Table):
@@ -204,7 +212,7 @@ class FrameRate(_Table):
 
 
 Claim = Annotated[
-    ComparisonClaim | Ordering | Trend | Same | AgreementClaim | PhyRate | FrameRate,
+    ComparisonClaim | Ordering | Equality | Trend | Interaction | Same | AgreementClaim | PhyRate | FrameRate,
     Field(discriminator="kind"),
 ]
 

@@ -1,14 +1,13 @@
 """Metrics, units and conditions of a publication's data, in the words of study files."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from airtoll import stats
-from airtoll.study import factors, level_text
+from airtoll.study import claims, factors, level_text
 from airtoll.study.security import ReadyMade
 from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams
 
@@ -70,10 +69,8 @@ SystemName = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]
 """An operating system with its version: windows-8, windows-xp, ubuntu-13.04."""
 
 
-class Condition(BaseModel):
-    """The factor levels of a number; None if the text does not state the level."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Condition(claims.Condition):
+    """The factor levels of a number or of a claim; None if the text does not state the level."""
 
     phy: factors.PhyLevel | None = None
     rate: Rate | None = None
@@ -90,14 +87,6 @@ class Condition(BaseModel):
     ip: factors.IpLevel | None = None
     packet_size: PacketSize | None = None  # bytes
     stack: SystemName | None = None
-
-    def given(self) -> dict[str, Any]:
-        """The stated factors with their levels."""
-        return self.model_dump(exclude_none=True)
-
-    def agrees(self, levels: Mapping[str, Any]) -> bool:
-        """Whether every stated factor that is in `levels` has the same level there."""
-        return all(levels.get(name, level) == level for name, level in self.given().items())
 
     def with_base(self, base: "Condition") -> "Condition":
         """The condition with the levels of `base` added for factors that are not stated."""

@@ -6,7 +6,8 @@ The stages, in order; each uses only earlier stages:
 2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: the size of an effect, its significance, alone and in a
    family, and whether it is too small to matter.
 3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of these statistics.
-   `independent`: the same for two unpaired sets. `matched`: the mean change over several pairs of cells.
+   `independent`: the same for two unpaired sets. `matched`: the mean change over several pairs of cells, and
+   interactions of two factors.
 4. `stopping`: whether a cell has enough replicates. `stability`: whether a cell's values are stable.
    `polynomial`: curves through points.
 5. `metrics`: the declaration of metrics (unit, scale, direction), and how the samples of one run become one number.
@@ -43,7 +44,14 @@ from airtoll.stats.independent import (
     independent_ratio,
 )
 from airtoll.stats.lookup import FORMER_METRICS, find_metric
-from airtoll.stats.matched import MatchedMean, MatchedRatio, matched_difference, matched_ratio
+from airtoll.stats.matched import (
+    MatchedMean,
+    MatchedRatio,
+    interaction_difference,
+    interaction_ratio,
+    matched_difference,
+    matched_ratio,
+)
 from airtoll.stats.metrics import METRICS, Metric, RunNumber, per_run
 from airtoll.stats.paired import (
     PairedDifference,
@@ -105,6 +113,8 @@ __all__ = [
     "independent_equivalence",
     "independent_ratio",
     "instabilities",
+    "interaction_difference",
+    "interaction_ratio",
     "matched_difference",
     "matched_ratio",
     "outcome",

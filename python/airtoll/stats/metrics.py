@@ -380,6 +380,15 @@ METRICS: dict[str, Metric] = {
             main=False,
         ),
         _time(
+            "rtt_sockperf",
+            "Round-trip time by sockperf",
+            "RTT sockperf",
+            "median of the round trips by sockperf, a cross-check of the round-trip time; only IPv4",
+            _of(_median),
+            probes=("sockperf",),
+            main=False,
+        ),
+        _time(
             "rtt_loaded",
             "Round-trip time under load",
             "Loaded RTT",

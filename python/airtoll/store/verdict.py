@@ -62,8 +62,13 @@ def verdict_of(
     """The verdict on a run, from its measurements by probe, the link's facts, and its counters over the run.
 
     `cipher` is the cipher of the run's security profile; None if its level is the cipher itself. `expected` are the
-    values of other facts that the run's cell asks for.
+    values of other facts that the run's cell asks for. A probe that only cross-checks another one has no influence.
     """
+    measurements = {
+        probe: measurement
+        for probe, measurement in measurements.items()
+        if probe not in PROBES or not PROBES[probe].cross_check
+    }
     measured = {
         probe: [sample for sample in measurement.samples if sample.phase == "measure"]
         for probe, measurement in measurements.items()

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.study import factors
+from airtoll.study.claims import ClaimTable
 from airtoll.study.factors import (
     CryptoAt,
     Direction,
@@ -140,6 +141,7 @@ class Plan(BaseModel):
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
     radios: tuple[str, ...] = ()  # of this machine, for lab linux
+    claims: tuple[ClaimTable, ...] = ()  # of the study's tables, in their order
     runs: tuple[Run, ...]
 
     @model_validator(mode="after")

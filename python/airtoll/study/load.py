@@ -103,7 +103,7 @@ def _unknown_key(where: tuple[str, ...]) -> str:
 
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
     """The location as a key of `TABLES`."""
-    names = tuple(str(part) for part in where)
+    names = tuple(part for part in where if isinstance(part, str))
     return (names[0], "NAME", *names[2:]) if len(names) > 1 and (names[0], "NAME") in TABLES else names
 
 

@@ -93,6 +93,7 @@ def expand(
         profiles=study.security,
         clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
         radios=radios,
+        claims=study.claim,
         runs=tuple(runs),
     )
 
@@ -211,7 +212,7 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
         sum(
             CPU_PROBE_S if PROBES[probe].of_cpu else window_s
             for probe in method.probes
-            if measures(probe, run.cell)
+            if measures(probe, run.cell) and not (plan.clock == "virtual" and PROBES[probe].real_time)
         )
         for run in (plan.runs if runs is None else runs)
     )
@@ -222,6 +223,8 @@ def measures(probe: str, cell: Cell) -> bool:
     """Whether the probe of that name can measure the cell."""
     if (entry := PROBES.get(probe)) is None:  # a probe that no study can name has no restrictions
         return True
+    if entry.real_time and cell.lab == "sim":
+        return False
     if entry.of_cpu:
-        return cell.security != "open" and cell.lab != "sim"
-    return entry.transport in (None, cell.transport)
+        return cell.security != "open"
+    return entry.transport in (None, cell.transport) and entry.ip in (None, cell.ip)

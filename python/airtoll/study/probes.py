@@ -15,12 +15,15 @@ class ProbeEntry:
     """The properties of a probe that studies rely on."""
 
     on_hosts: str  # "module:class" of the probe in labs with hosts
-    in_guests: str | None = None  # "module:class" for hosts in virtual time; None: that of `on_hosts`
     in_sim: str | None = None  # "module:class" of its traffic model in lab sim
     transport: str | None = None  # required transport protocol; None: any
     paced: bool = False  # sends at the rate of `offered`, and replaces throughput over UDP
-    of_cpu: bool = False  # measures only the host's CPU: no traffic, no window, nothing in virtual time
+    ip: str | None = None  # required IP version; None: any
+    of_cpu: bool = False  # measures only the host's CPU: no traffic, no window
+    real_time: bool = False  # requires the machine's own clock: left out in virtual time and in lab sim
+    cross_check: bool = False  # repeats another probe with another tool: never makes a run invalid
     least_b: int = 0  # smallest packet size, which its own headers fill
+    tool: str = ""  # the program on hosts, if several programs could measure the same
     measures: str = ""  # text of reports for its measurements; "": its name
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
@@ -33,9 +36,17 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
-        in_guests="airtoll.probes.rtt:PingPong",
         in_sim="airtoll.probes.simulated:SimulatedRtt",
+        tool="pingpong",
         measures="round-trip times",
+    ),
+    "sockperf": ProbeEntry(
+        on_hosts="airtoll.probes.sockperf:Sockperf",
+        ip="ipv4",  # sockperf 3.7 refuses IPv6 addresses
+        real_time=True,  # reads the processor's time stamp counter
+        cross_check=True,
+        tool="sockperf",
+        measures="round-trip times over IPv4 as a cross-check",
     ),
     "irtt": ProbeEntry(
         on_hosts="airtoll.probes.irtt:Irtt",
@@ -60,6 +71,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     "engine": ProbeEntry(
         on_hosts="airtoll.probes.engine:Engine",
         of_cpu=True,
+        real_time=True,
         measures="times of the engine on this CPU",
     ),
 }

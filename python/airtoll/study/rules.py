@@ -6,6 +6,7 @@ from math import prod
 from typing import Any, Final
 
 from airtoll import _rust
+from airtoll.study import claims
 from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import PROBES
@@ -32,6 +33,7 @@ def problems(study: StudyFile) -> list[Problem]:
         *_stacks(study),
         *_probes(study),
         *_stopping(study.method, ("method",)),
+        *_claims(study),
     ]
     if study.quick is not None:
         found += _quick_levels(factors, study.quick.factors)
@@ -219,11 +221,20 @@ def _probes(study: StudyFile) -> list[Problem]:
     ]
     found += [
         (
+            ("method", "probes", index),
+            f"{name} requires ip {probes[name].ip}, which is not a level of the study",
+        )
+        for index, name in enumerate(names)
+        if probes[name].ip not in (None, *factors.ip)
+    ]
+    everywhere = [probe for probe in probes.values() if not probe.real_time]
+    found += [
+        (
             ("factors", "transport", index),
             f"no probe of the study measures {transport}: add throughput to method.probes",
         )
         for index, transport in enumerate(factors.transport)
-        if all(probe.of_cpu or probe.transport not in (None, transport) for probe in probes.values())
+        if all(probe.transport not in (None, transport) for probe in everywhere)
     ]
     paced = [name for name in names if probes[name].paced]
     if paced and "throughput" in probes and "udp" in factors.transport:
@@ -246,6 +257,15 @@ def _probes(study: StudyFile) -> list[Problem]:
     if study.method.udp_load == "tcp" and "throughput" not in probes:
         found.append((("method", "udp_load"), "tcp requires the probe throughput"))
     return found
+
+
+def _claims(study: StudyFile) -> list[Problem]:
+    levels = {name: getattr(study.factors, name) for name in FACTORS}
+    return [
+        (("claim", index, *where), text)
+        for index, claim in enumerate(study.claim)
+        for where, text in claims.faults(claim, levels)
+    ]
 
 
 def _stopping(method: MethodTable, where: tuple[str, ...]) -> list[Problem]:

@@ -13,6 +13,7 @@ from pydantic_core import core_schema
 
 from airtoll.clock import Clock
 from airtoll.study import cell
+from airtoll.study.claims import ClaimTable, Where, claim_tables
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.probes import DEFAULT_PROBES, PROBES
@@ -38,6 +39,7 @@ from airtoll.study.values import (
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 
+Claims = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
 Radios = Annotated[tuple[Text, ...], *LEVELS]
 Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
@@ -115,7 +117,9 @@ class MethodTable(_Table):
     )
     probes: Probes = Field(
         default=DEFAULT_PROBES,
-        description="Probes, which measure one after the other: " + one_of(tuple(PROBES)) + ".",
+        description="Probes, which measure one after the other: "
+        + one_of(tuple(PROBES))
+        + ". rtt measures all round-trip times by airtoll's ping-pong, sockperf those over IPv4 once more.",
     )
     stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
         default="fixed",
@@ -180,6 +184,7 @@ class StudyFile(_Table):
     stack: dict[Name, Stack] = Field(
         default_factory=dict, description="TCP/IP stacks that reproduce other systems, by name."
     )
+    claim: Claims = Field(default=(), description="Claims that the report tests, each a table [[claim]].")
     quick: Quick | None = Field(
         default=None, description="Changes of a quick run; without this table, the study has no quick run."
     )
@@ -193,6 +198,8 @@ TABLES: dict[tuple[str, ...], Any] = {
     ("link",): LinkSettings,
     ("security", "NAME"): SecurityProfile,
     ("stack", "NAME"): Stack,
+    ("claim",): ClaimTable,
+    ("claim", "where"): Where,
     ("quick",): Quick,
     ("quick", "factors"): QuickFactors,
 }

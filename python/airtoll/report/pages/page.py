@@ -75,6 +75,8 @@ def html(
             unstable=tables.stability,
             tests=tables.tests,
             drawn=drawn,
+            factors=tables.factors,
+            cross_check=tables.cross_check,
             averages=tables.averages,
             curves=tables.curves,
             engine=tables.engine,

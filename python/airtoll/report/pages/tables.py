@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from airtoll.report.material import rows
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts import averages, curves, engine, explained, hardware, sentences, stability
+from airtoll.report.parts import (
+    averages,
+    curves,
+    engine,
+    explained,
+    factors,
+    hardware,
+    round_trips,
+    sentences,
+    stability,
+)
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 
@@ -18,12 +28,14 @@ class Tables:
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
     tests: Grid
+    factors: tuple[Grid, ...]
+    cross_check: Grid
     averages: tuple[Grid, ...]
     curves: Grid
     engine: tuple[Grid, ...]
     predictions: Grid
     splits: Grid
-    claims: Grid | None
+    claims: Grid
     published: Grid | None
     hardware: tuple[Grid, ...]
     stability: Grid
@@ -36,12 +48,14 @@ class Tables:
             comparison=comparison,
             full=comparison.full(sentences.table_note(data)),
             tests=rows.tests(data, comparison),
+            factors=tuple(factors.grids(data)),
+            cross_check=round_trips.cross_check(data),
             averages=tuple(averages.grids(data, paper.printed_averages if paper else {})),
             curves=curves.grid(data),
             engine=tuple(engine.grids(data)),
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
-            claims=Claims(data, paper.publication).grid() if paper else None,
+            claims=Claims(data, paper.publication if paper else None).grid(),
             published=paper.grid() if paper else None,
             hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
             stability=stability.grid(data),
@@ -50,8 +64,18 @@ class Tables:
     @property
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
-        first, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
-        before = (*first, self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
+        published = () if self.published is None else (self.published,)
+        before = (
+            self.claims,
+            self.full,
+            self.tests,
+            *self.factors,
+            self.cross_check,
+            *self.averages,
+            self.curves,
+            *self.engine,
+            self.predictions,
+        )
         return (
             grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import is_resolved, scaled
+from airtoll.report.parts import round_trips
 from airtoll.stats import METRICS, Interval, Metric, PairedRow, span
 from airtoll.study.cell import Method
 from airtoll.study.probes import PROBES
@@ -137,6 +138,7 @@ def _planned(data: ReportData) -> Iterator[str]:
         f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
         f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
     )
+    yield from round_trips.tool_sentences(data)
     yield from _loads(data)
     yield from _profiles(data)
     yield from _stacks(data)
