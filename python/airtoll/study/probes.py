@@ -22,6 +22,9 @@ class ProbeEntry:
     of_cpu: bool = False  # measures only the host's CPU: no traffic, no window, nothing in virtual time
     least_b: int = 0  # smallest packet size, which its own headers fill
     measures: str = ""  # text of reports for its measurements; "": its name
+    metrics: tuple[
+        str, ...
+    ] = ()  # metrics of `airtoll.stats` that it records and a study can name as `primary`
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
 
@@ -30,12 +33,14 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         on_hosts="airtoll.probes.iperf3:Throughput",
         in_sim="airtoll.probes.simulated:SimulatedThroughput",
         measures="throughput (for UDP also jitter and loss)",
+        metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_crypto"),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
         in_guests="airtoll.probes.rtt:PingPong",
         in_sim="airtoll.probes.simulated:SimulatedRtt",
         measures="round-trip times",
+        metrics=("rtt",),
     ),
     "irtt": ProbeEntry(
         on_hosts="airtoll.probes.irtt:Irtt",
@@ -43,12 +48,14 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         transport="udp",
         least_b=60,  # two time stamps of two clocks each, and counts
         measures="delays and delay variation on an unloaded link (irtt)",
+        metrics=("rtt",),
     ),
     "ftp": ProbeEntry(
         on_hosts="airtoll.probes.ftp:Ftp",
         in_sim="airtoll.probes.simulated:SimulatedFtp",
         transport="tcp",
         measures="FTP transfers",
+        metrics=("ftp_rate",),
     ),
     "video": ProbeEntry(
         on_hosts="airtoll.probes.video:Video",
@@ -56,6 +63,16 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         transport="udp",
         paced=True,
         measures="HD video streams",
+        metrics=(
+            "video_rtt",
+            "delay",
+            "throughput",
+            "jitter",
+            "loss",
+            "late_frames",
+            "cpu_system",
+            "cpu_crypto",
+        ),
     ),
     "engine": ProbeEntry(
         on_hosts="airtoll.probes.engine:Engine",
@@ -64,6 +81,13 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     ),
 }
 """The probes by name."""
+
+PROBES_OF: Final[dict[str, tuple[str, ...]]] = {
+    metric: tuple(name for name, entry in PROBES.items() if metric in entry.metrics)
+    for entry in PROBES.values()
+    for metric in entry.metrics
+}
+"""The probes that record each metric that a study can name as `primary`."""
 
 DEFAULT_PROBES: Final = ("throughput", "rtt")
 """The probes of a study that names none."""
