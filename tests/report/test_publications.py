@@ -58,7 +58,7 @@ def test_a_published_value_is_listed_beside_its_cell(paper: BesidePublication) -
     lines = {(row[0], row[1]): row for row in paper.grid().rows}
     line = dict(zip(paper.grid().columns, lines["Figure 3", "open UDP IPv4 1408 B"], strict=True))
     assert line["Published"] == "852"
-    assert line["Measured here"].startswith("937.20")
+    assert line["Simulated here"].startswith("937.20")
     assert line["Deviation"] == "+10.0 %"
 
 

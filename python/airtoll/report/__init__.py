@@ -4,13 +4,15 @@ Each sub-package imports only the sub-packages above it:
 
 1. `material`: the content of a report. `data`: a result as `ReportData`: runs, records and the figures of
    `airtoll.stats` and `airtoll.prediction`. `text`: numbers, intervals and factor levels as text. `grid`: a table of
-   text. `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `facts`: recorded
-   facts about machines, tools and link, and the facts in which runs differ.
+   text. `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `alike`: cells
+   that lab sim cannot tell apart. `facts`: recorded facts about machines, tools and link, and the facts in which runs
+   differ.
 2. `charts`: the form of charts. `chart`: a Vega-Lite specification, its title and its description. `forms`: the x axis
    of figures and the meaning of colours.
-3. `parts`: one module per part of a report. `sentences`: findings and method in sentences. `extremes`: the largest
-   differences between levels. `averages`, `curves`, `engine`, `explained`, `publications`, `hardware`, `stability`:
-   tables and figures of one subject. `figures`, `changes`: charts of cells and runs, never of raw samples.
+3. `parts`: one module per part of a report. `answer`: the top of the report. `sentences`: subject and method in
+   sentences. `extremes`: the largest differences between levels. `averages`, `curves`, `engine`, `explained`, `claims`,
+   `publications`, `hardware`, `stability`: tables and figures of one subject. `figures`, `changes`: charts of cells
+   and runs, never of raw samples.
 4. `pages`: the files. `tables`, `drawn`: all tables and all figures in their order. `page`: the self-contained HTML
    page. `markdown`. `files`: CSV, and writing all files. `paper`: figures and tables for a paper. `index`: an index of
    several reports. `openmetrics`.

@@ -7,16 +7,15 @@ from airtoll.report.material import facts
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.pages.tables import Tables
-from airtoll.report.parts import extremes, sentences
+from airtoll.report.parts import answer, extremes, sentences
 
 
 def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) -> str:
     """The content of the page for a text editor or a wiki, without the charts and the facts of single runs."""
-    found = sentences.find(data)
+    found = answer.find(data)
     parts = [f"# {_md(data.title)}", "", f"**{_md(found.headline)}**", ""]
     parts += _list(found.others)
-    parts += _list(f"{r.what}: {r.change} {r.flows}" for r in found.reaches)
-    parts += ["", _md(f"{sentences.subject(data)} {sentences.run_counts(data)}"), ""]
+    parts += ["", _md(" ".join(sentences.lede(data))), ""]
     for grid in tables.grids:
         parts += grid_lines(grid)
     if largest := extremes.by_metric(data):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from airtoll.report.material import rows
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts import averages, curves, engine, explained, hardware, sentences, stability
+from airtoll.report.parts import answer, averages, curves, engine, explained, hardware, sentences, stability
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 
@@ -15,6 +15,7 @@ from airtoll.report.parts.publications import BesidePublication
 class Tables:
     """All tables of a report; a table without rows is not shown."""
 
+    ranges: Grid
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
     tests: Grid
@@ -33,6 +34,7 @@ class Tables:
         """The tables of a result; `paper` is the paper that its study repeats."""
         comparison = rows.build(data)
         return cls(
+            ranges=answer.ranges(data),
             comparison=comparison,
             full=comparison.full(sentences.table_note(data)),
             tests=rows.tests(data, comparison),
@@ -50,8 +52,7 @@ class Tables:
     @property
     def grids(self) -> Iterator[Grid]:
         """The tables that have rows."""
-        first, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
-        before = (*first, self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
-        return (
-            grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
-        )
+        claims, published = (() if grid is None else (grid,) for grid in (self.claims, self.published))
+        before = (*claims, self.ranges, self.full, self.tests, *self.averages, self.curves, *self.engine)
+        after = (self.predictions, self.splits, *published, *self.hardware, self.stability)
+        return (grid for grid in (*before, *after) if grid.rows)
