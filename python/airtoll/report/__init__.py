@@ -14,8 +14,8 @@ Each sub-package imports only the sub-packages above it:
    `publications`, `hardware`, `stability`: tables and figures of one subject. `figures`, `changes`: charts of cells
    and runs, never of raw samples.
 4. `pages`: the files. `tables`, `drawn`: all tables and all figures in their order. `page`: the self-contained HTML
-   page. `markdown`. `files`: CSV, and writing all files. `paper`: figures and tables for a paper. `index`: an index of
-   several reports. `openmetrics`.
+   page. `markdown`. `files`: CSV, and writing all files. `paper`: figures and tables for a paper. `papers`: a Markdown
+   page per published paper. `index`: an index of several reports. `openmetrics`.
 
 Charts and templates are imported when a report is written, so that a table is printed without loading them.
 """
@@ -35,6 +35,13 @@ def write_paper(result: Result, directory: Path) -> list[Path]:
     return paper.write_paper(result, directory)
 
 
+def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
+    """`airtoll.report.pages.papers.write_papers`, imported when it is called."""
+    from airtoll.report.pages import papers
+
+    return papers.write_papers(results, directory)
+
+
 def write_index(results: Sequence[Result], directory: Path) -> Path:
     """`airtoll.report.pages.index.write_index`, imported when it is called."""
     from airtoll.report.pages import index
@@ -42,4 +49,13 @@ def write_index(results: Sequence[Result], directory: Path) -> Path:
     return index.write_index(results, directory)
 
 
-__all__ = ["ReportPaths", "Row", "Table", "table", "write_index", "write_paper", "write_report"]
+__all__ = [
+    "ReportPaths",
+    "Row",
+    "Table",
+    "table",
+    "write_index",
+    "write_paper",
+    "write_papers",
+    "write_report",
+]
