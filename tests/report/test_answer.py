@@ -209,3 +209,20 @@ def test_other_labs_distinguish_all_levels(make: Make) -> None:
     data = ReportData.of(make(make_plan(levels=("open", "wep40", "wep104"), repeats=1)))
     assert not data.duplicates
     assert data.comparison is data.compared
+
+
+def test_a_change_of_some_flows_alone_is_told_as_such(make: Make) -> None:
+    def throughput(run: Run) -> float:
+        large = run.cell.packet_size == 1408
+        noise = 0.0 if large else 0.3 * (-1) ** run.replicate
+        cost = (0.02 if large else 0.0) + noise
+        return 1e7 * (1 - cost * (run.cell.security == "ccmp")) * (1 + 0.0001 * (run.order % 7))
+
+    plan = make_plan(transports=("udp",), ips=("ipv4",), repeats=6)
+    data = ReportData.of(make(plan, samples=exactly(throughput=throughput), invalid=lambda _: ()))
+    found = answer.find(data)
+    assert re.fullmatch(
+        r"CCMP costs [12]\.\d\d % \[.*\] of throughput \(1408 B\), but not on average over 2 flows\.",
+        found.headline,
+    )
+    assert "no measurable effect" not in " ".join(found.others)

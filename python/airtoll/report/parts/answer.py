@@ -31,6 +31,7 @@ class Amount:
     value: float
     interval: Interval | None
     unit: str
+    decimals: int = 2
 
     def words(self) -> str:
         """The size without its sign: "1.03 % [1.02, 1.04]", "by 5.86 [3.55, 9.66]" for a multiple."""
@@ -44,7 +45,8 @@ class Amount:
         if self.unit == "%":
             shown = text.percent(abs(self.value), sign=False)
             return text.joined(shown, "%", text.percent_interval(low_high, sign=False))
-        return text.joined(text.number(abs(self.value), 2), self.unit, text.interval(low_high, 2))
+        shown = text.number(abs(self.value), self.decimals)
+        return text.joined(shown, self.unit, text.interval(low_high, self.decimals))
 
     @property
     def is_multiple(self) -> bool:
@@ -78,9 +80,14 @@ class Change:
         return self.p_holm is None or self.p_holm < _SIGNIFICANT
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the change of at least one flow is significant, but not the mean change."""
+        return self.mean.interval is not None and not self.is_resolved and any(map(is_resolved, self.rows))
+
+    @property
     def is_absent(self) -> bool:
         """Whether neither the mean change nor that of a single flow is significant."""
-        return self.mean.interval is not None and not (self.is_resolved or any(map(is_resolved, self.rows)))
+        return self.mean.interval is not None and not self.is_resolved and not self.is_partial
 
     @property
     def largest(self) -> tuple[PairedRow, Amount] | None:
@@ -124,11 +131,10 @@ def find(data: ReportData) -> Findings:
     unknown = [change for change in changes if change.mean.interval is None]
     absent = _absent(data, changes) or _absent_elsewhere(data)
     told = [_told(data, same) for same in _alike(resolved or unknown)]
+    told += [_told_in_part(data, change) for change in changes if change.is_partial]
     sentences = [*told[: MAX_SENTENCES - bool(absent)], *([absent] if absent else [])]
     if not sentences:
-        sentences = [
-            f"The changes of {text.within(metric.title)} differ between flows; their mean is not resolved."
-        ]
+        sentences = [f"All values of {text.within(metric.title)} are equal at every security level."]
     return Findings(sentences[0], tuple(sentences[1:]))
 
 
@@ -154,7 +160,7 @@ def ranges(data: ReportData) -> Grid:
         "flows whose 95 % confidence interval excludes 0.",
         ("Security", *(metrics[at - 1].short for at in shown)),
         tuple((row[0], *(row[at] for at in shown)) for row in rows) if shown else (),
-        words=1,
+        words=1 + len(shown),
     )
 
 
@@ -185,7 +191,7 @@ def _mean_change(
         return Change(metric, level, transport, tuple(rows), amount, ratio.log.p)
     difference = matched_difference(sets)
     mean = metric.display(difference.mean or 0.0)
-    amount = Amount(mean, scaled(difference.ci95_t, metric), metric.change_unit)
+    amount = Amount(mean, scaled(difference.ci95_t, metric), metric.change_unit, metric.decimals)
     return Change(metric, level, transport, tuple(rows), amount, difference.p)
 
 
@@ -194,8 +200,9 @@ def _amount_of(row: PairedRow, metric: Metric, unit: str) -> Amount | None:
     if unit == "%":
         percent = row.ratio.percent
         return None if percent is None else Amount(percent, percent_interval(row.ratio.ci95_t), unit)
-    mean = row.difference.mean
-    return None if mean is None else Amount(metric.display(mean), scaled(row.difference.ci95_t, metric), unit)
+    if (mean := row.difference.mean) is None:
+        return None
+    return Amount(metric.display(mean), scaled(row.difference.ci95_t, metric), unit, metric.decimals)
 
 
 def _alike(changes: Iterable[Change]) -> list[list[Change]]:
@@ -222,10 +229,32 @@ def _told(data: ReportData, same: Sequence[Change]) -> str:
         verb = "change" if several else "changes"
         amount = f"{'+' if mean.value > 0 else text.MINUS}{mean.words()}"
         return f"{who} {verb} {what} by {amount}{where}; a single pair of runs has no interval."
-    if change.metric.name == "throughput" and mean.value < 0:
-        return f"{who} {'cost' if several else 'costs'} {mean.words()} of {what}{where}."
-    one, many = ("multiplies", "multiply") if mean.is_multiple else _VERBS[mean.value > 0]
-    return f"{who} {many if several else one} {what} by {mean.words()}{where}."
+    return f"{who} {_effect(change.metric, mean, what, several=several)}{where}."
+
+
+def _told_in_part(data: ReportData, change: Change) -> str:
+    """A sentence about the largest significant change of a single flow, where the mean change is not significant."""
+    found = [
+        (row, amount)
+        for row in change.rows
+        if is_resolved(row)
+        and (amount := _amount_of(row, change.metric, change.mean.unit)) is not None
+        and amount.interval is not None
+    ]
+    row, amount = max(found, key=lambda one: abs(one[1].value))
+    levels = data.same_as(change.level)
+    what = _what(data, change.metric, [change.transport])
+    effect = _effect(change.metric, amount, what, several=len(levels) > 1)
+    flows = text.counted(len(change.rows), "flow")
+    return f"{text.levels(levels)} {effect}{_in_brackets(data, row)}, but not on average over {flows}."
+
+
+def _effect(metric: Metric, amount: Amount, what: str, *, several: bool) -> str:
+    """The change as a verb and its object, such as "costs 1.03 % [1.02, 1.04] of UDP throughput"."""
+    if metric.name == "throughput" and amount.value < 0:
+        return f"{'cost' if several else 'costs'} {amount.words()} of {what}"
+    one, many = ("multiplies", "multiply") if amount.is_multiple else _VERBS[amount.value > 0]
+    return f"{many if several else one} {what} by {amount.words()}"
 
 
 _VERBS: Final = {True: ("raises", "raise"), False: ("lowers", "lower")}
@@ -249,8 +278,7 @@ def _what(data: ReportData, metric: Metric, transports: Sequence[str]) -> str:
 def _absent(data: ReportData, changes: Sequence[Change]) -> str:
     """A sentence about the levels without a change of the primary metric; empty if each level has one."""
     absent = [change for change in changes if change.is_absent]
-    limits = [limit for change in absent if (limit := change.mean.limit)]
-    if not limits:
+    if not (limit := _limit(absent)):
         return ""
     every = {change.transport for change in changes}
     of_level: dict[str, list[str]] = defaultdict(list)
@@ -259,14 +287,14 @@ def _absent(data: ReportData, changes: Sequence[Change]) -> str:
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for level, transports in of_level.items():
         groups[() if set(transports) == every else tuple(transports)] += data.same_as(level)
-    metric, unit = changes[0].metric, absent[0].mean.unit
+    metric = changes[0].metric
     clauses: list[str] = []
     for own, levels in groups.items():
         what = _what(data, metric, own)
         have = "have" if len(levels) > 1 else "has"
         effect = "none" if clauses else "no measurable effect"
         clauses.append(f"{text.levels(levels)} {have} {effect} on {what}")
-    return f"{text.listing(clauses)}; an effect above {_limit(max(limits), unit)} would have been seen."
+    return f"{text.listing(clauses)}; an effect above {limit} would have been seen."
 
 
 def _absent_elsewhere(data: ReportData) -> str:
@@ -274,10 +302,8 @@ def _absent_elsewhere(data: ReportData) -> str:
     parts: list[str] = []
     for metric in data.metrics:
         changes = _changes(data, metric) if metric.main and metric != data.primary else []
-        limits = [limit for change in changes if (limit := change.mean.limit)]
-        if limits and all(change.is_absent for change in changes):
-            most = _limit(max(limits), changes[0].mean.unit)
-            seen = most if parts else f"an effect above {most} would have been seen"
+        if all(change.is_absent for change in changes) and (limit := _limit(changes)):
+            seen = limit if parts else f"an effect above {limit} would have been seen"
             parts.append(f"{text.within(metric.title)} ({seen})")
     if not parts:
         return ""
@@ -287,9 +313,14 @@ def _absent_elsewhere(data: ReportData) -> str:
     return f"{who} {effect} on {text.listing(parts, 'or')}."
 
 
-def _limit(value: float, unit: str) -> str:
-    """A limit with two significant digits."""
-    return f"{value:.2g} {unit}" if value < 100 else f"{value:.0f} {unit}"
+def _limit(changes: Iterable[Change]) -> str:
+    """The largest change that no interval excludes, with two significant digits; empty if all intervals are 0."""
+    largest: dict[str, float] = {}
+    for change in changes:
+        if change.mean.limit:
+            largest[change.mean.unit] = max(largest.get(change.mean.unit, 0.0), change.mean.limit)
+    shown = (f"{most:.2g} {unit}" if most < 100 else f"{most:.0f} {unit}" for unit, most in largest.items())
+    return " or ".join(shown)
 
 
 def _range(metric: Metric, rows: Sequence[PairedRow]) -> str:

@@ -6,13 +6,23 @@ IP versions, so that the figures are readable in grey.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import altair as alt
 
-from airtoll.report.charts.chart import FIT, GREY, IP_DASHES, Chart, Figure, ip_shapes, named, spec_of
+from airtoll.report.charts.chart import (
+    CROSS_SIZE,
+    FIT,
+    IP_DASHES,
+    Chart,
+    Figure,
+    ip_shapes,
+    named,
+    reference_shape,
+    spec_of,
+)
 from airtoll.report.charts.forms import (
     TITLES,
     Axis,
@@ -39,7 +49,6 @@ _PANEL_HEIGHT = 230
 _FRAME = 1.3  # multiple of the largest value
 _BAR_HEIGHT = 24
 _LINE_LENGTH = 20  # px, of a predicted value
-_CROSS_SIZE = 70  # px^2, of a published value
 
 
 @dataclass(frozen=True)
@@ -149,11 +158,31 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
     If the hosts' stacks vary, main metrics have a second figure that compares the stacks.
     """
     usual, stacks = by_security(data), by_stack(data)
+    explained: set[str] = set()  # how to read a chart stands in the first caption only
+    empty: dict[bool, list[str]] = {True: [], False: []}
     for metric in data.metrics:
-        yield _figure(data, metric, paper, axis(data), usual)
+        drawn = [_figure(data, metric, paper, axis(data), usual)]
         if stacks is not None and metric.main:
             against = axis(data) if axis(data) != "security" else "packet_size"
-            yield _figure(data, metric, paper, against, stacks)
+            drawn.append(_figure(data, metric, paper, against, stacks))
+        for figure, against in zip(drawn, (axis(data), "packet_size"), strict=False):
+            if not figure.charts:
+                continue
+            how = _HOW_TO_READ["bars" if against == "security" else "points"]
+            told = "" if how in explained else how
+            explained.add(how)
+            yield replace(figure, caption=text.joined(figure.caption, told))
+        if not drawn[0].charts:
+            empty[metric.main].append(text.within(metric.title))
+    for main, titles in empty.items():
+        if titles:
+            yield Figure("Without a chart", f"All values are 0: {text.listing(titles)}.", (), main=main)
+
+
+_HOW_TO_READ = {
+    "bars": "Bars: mean over runs; lines: 95 % confidence interval (Student's t); small dots: single runs.",
+    "points": "Points: mean over runs; bars: 95 % confidence interval (Student's t); small dots: single runs.",
+}
 
 
 def _figure(
@@ -174,21 +203,10 @@ def _figure(
         )
     )
     by = "" if colouring.factor == "security" else ", by TCP/IP stack of the hosts"
-    return Figure(
-        f"{metric.title}, {metric.display_unit}{by}",
-        _caption(metric, against, nothing),
-        charts,
-        main=metric.main,
-    )
-
-
-def _caption(metric: Metric, against: Axis, nothing: Sequence[str]) -> str:
-    what = "Bars: mean over runs; lines" if against == "security" else "Points: mean over runs; bars"
-    caption = (
-        f"Value of a run: {metric.definition}. {what}: 95 % confidence interval "
-        f"(Student's t); small dots: single runs. {metric.better.capitalize()} is better."
-    )
-    return caption + (f" No chart, because all values are 0: {'; '.join(nothing)}." if nothing else "")
+    caption = f"Value of a run: {metric.definition}. {metric.better.capitalize()} is better."
+    if nothing:
+        caption += f" No chart, because all values are 0: {'; '.join(nothing)}."
+    return Figure(f"{metric.title}, {metric.display_unit}{by}", caption, charts, main=metric.main)
 
 
 def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
@@ -230,7 +248,7 @@ def _references(shown: _Panel, channel: Any) -> list[Any]:
     for field, who in shown.references.items():
         if not datasets[field]:
             continue
-        shape, size = ("stroke", _LINE_LENGTH**2) if field == "expected" else ("cross", _CROSS_SIZE)
+        shape, size = ("stroke", _LINE_LENGTH**2) if field == "expected" else ("cross", CROSS_SIZE)
         mark = named(field).mark_point(
             size=size,
             angle=90 if shape == "stroke" and channel is alt.X else 0,
@@ -239,15 +257,11 @@ def _references(shown: _Panel, channel: Any) -> list[Any]:
             style=["expected"],
             clip=True,
         )
-        # At the top, because the legends at the bottom fill the width of a chart.
-        legend = alt.Legend(
-            title=None, orient="top", symbolStrokeColor=GREY, symbolFillColor=GREY, labelLimit=0
-        )
         value = channel(f"{field}:Q", title=_axis_title(metric))
         layers.append(
             mark.encode(
                 **({"x": value} if channel is alt.X else {"y": value}),
-                shape=alt.Shape("of:N", scale=alt.Scale(domain=[who], range=[shape]), legend=legend),
+                shape=reference_shape("of:N", shape),
                 tooltip=[
                     alt.Tooltip("slot:N", title=f"{who} for"),
                     alt.Tooltip(

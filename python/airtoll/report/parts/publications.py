@@ -118,6 +118,15 @@ class BesidePublication:
                     found[agreeing[0]] = float(point.standard_value) / METRICS[metric].scale
         return found
 
+    def change_marks(self, metric: str) -> dict[Cell, float]:
+        """The printed changes of single cells from the open network, in percent, for figures."""
+        found: dict[Cell, float] = {}
+        for point in reversed(self.points):  # printed values overwrite implied values
+            if point.metric == metric and point.change is not None and not point.over:
+                cells = (cell for cell in self._changes(metric) if self._is_of(point, cell))
+                found |= dict.fromkeys(cells, 100 * (float(point.standard_value) - 1))
+        return found
+
     @cached_property
     def printed_averages(self) -> Mapping[averages.AverageKey, str]:
         """The printed averages over one factor as text, by cells and metric."""
