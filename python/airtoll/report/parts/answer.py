@@ -34,7 +34,7 @@ class Amount:
     decimals: int = 2
 
     def words(self) -> str:
-        """The size without its sign: "1.03 % [1.02, 1.04]", "by 5.86 [3.55, 9.66]" for a multiple."""
+        """The size without its sign: "1.03 % [1.02, 1.04]", or "5.86 [3.55, 9.66]" for a multiple."""
         low_high = self.interval
         if self.is_multiple:
             ratio = text.number(1 + self.value / 100, 2)
@@ -268,9 +268,9 @@ def _in_brackets(data: ReportData, row: PairedRow) -> str:
 
 
 def _what(data: ReportData, metric: Metric, transports: Sequence[str]) -> str:
-    """The metric, with its transport protocols unless it has all of the study."""
+    """The metric, with the transport protocols unless they are all of the study."""
     title = text.within(metric.title)
-    if "transport" in data.fixed or not transports:
+    if set(transports) == {run.run.cell.transport for run in data.runs}:
         return title
     return f"{text.listing(text.factor('transport', name) for name in transports)} {title}"
 
@@ -280,17 +280,15 @@ def _absent(data: ReportData, changes: Sequence[Change]) -> str:
     absent = [change for change in changes if change.is_absent]
     if not (limit := _limit(absent)):
         return ""
-    every = {change.transport for change in changes}
     of_level: dict[str, list[str]] = defaultdict(list)
     for change in absent:
         of_level[change.level].append(change.transport)
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for level, transports in of_level.items():
-        groups[() if set(transports) == every else tuple(transports)] += data.same_as(level)
-    metric = changes[0].metric
+        groups[tuple(transports)] += data.same_as(level)
     clauses: list[str] = []
-    for own, levels in groups.items():
-        what = _what(data, metric, own)
+    for of_levels, levels in groups.items():
+        what = _what(data, changes[0].metric, of_levels)
         have = "have" if len(levels) > 1 else "has"
         effect = "none" if clauses else "no measurable effect"
         clauses.append(f"{text.levels(levels)} {have} {effect} on {what}")

@@ -47,9 +47,9 @@ def differences(data: ReportData, paper: BesidePublication | None) -> list[Figur
                 [m for m in data.metrics if m.main == main],
                 "change",
                 f"Change against {baseline}",
-                f"Each {'bar is one level' if bars else 'row is one flow'}: the mean of its paired differences from {baseline} with a 95 % confidence "
-                "interval (Student's t). If an interval includes zero, the change is not significant. Intervals that "
-                "reach the edge of the plot are truncated.",
+                f"Each {'bar is one level' if bars else 'row is one flow'}: the mean of its paired differences from "
+                f"{baseline} with a 95 % confidence interval (Student's t). If an interval includes zero, the change is "
+                "not significant. Intervals that reach the edge of the plot are truncated.",
                 main=main,
             )
         )
