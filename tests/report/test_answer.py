@@ -11,7 +11,7 @@ from report_fakes import Make, exactly, make_plan
 from airtoll.report import write_report
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts import answer, sentences
+from airtoll.report.parts import answer, figures, sentences
 from airtoll.stats import METRICS, matched_ratio
 from airtoll.store import Result
 from airtoll.study.cell import Run
@@ -105,6 +105,8 @@ def test_the_study_declares_the_primary_metric(make: Make) -> None:
     data = ReportData.of(stored)
     assert data.primary == METRICS["jitter"]
     assert answer.find(data).headline == "CCMP multiplies jitter by 3.00 [3.00, 3.00]."
+    assert answer.ranges(data).columns == ("Security", "Jitter", "Throughput")
+    assert next(iter(figures.measured(data, None))).title == "Jitter, ms"
 
 
 @pytest.mark.parametrize("study_text", ["", 'primary = "delays"\n', "primary = 3\n", "primary ="])

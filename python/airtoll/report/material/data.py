@@ -288,6 +288,11 @@ class ReportData:
         return tuple(METRICS[name] for name in self.comparison.metrics)
 
     @cached_property
+    def ranked_metrics(self) -> tuple[Metric, ...]:
+        """The metrics with the primary metric first, for figures and overviews."""
+        return tuple(sorted(self.metrics, key=lambda metric: metric != self.primary))
+
+    @cached_property
     def recorded_metrics(self) -> tuple[Metric, ...]:
         """The metrics that any run has, counted or not."""
         return tuple(

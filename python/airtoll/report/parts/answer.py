@@ -140,7 +140,7 @@ def find(data: ReportData) -> Findings:
 
 def ranges(data: ReportData) -> Grid:
     """The range of each main metric's change over all flows: one row per level, one column per metric."""
-    metrics = [metric for metric in data.metrics if metric.main]
+    metrics = [metric for metric in data.ranked_metrics if metric.main]
     rows = []
     for level in data.comparison.levels[1:]:
         pairs = [pair for pair in data.comparison.pairs if pair.cell.security == level and pair.difference.n]

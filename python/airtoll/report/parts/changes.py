@@ -48,8 +48,8 @@ def differences(data: ReportData, paper: BesidePublication | None) -> list[Figur
                 "change",
                 f"Change against {baseline}",
                 f"Each {'bar is one level' if bars else 'row is one flow'}: the mean of its paired differences from "
-                f"{baseline} with a 95 % confidence interval (Student's t). If an interval includes zero, the change is "
-                "not significant. Intervals that reach the edge of the plot are truncated.",
+                f"{baseline} with a 95 % confidence interval (Student's t). If an interval includes zero, the change "
+                "is not significant. Intervals that reach the edge of the plot are truncated.",
                 main=main,
             )
         )

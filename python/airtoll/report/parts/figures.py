@@ -160,7 +160,7 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
     usual, stacks = by_security(data), by_stack(data)
     explained: set[str] = set()  # how to read a chart stands in the first caption only
     empty: dict[bool, list[str]] = {True: [], False: []}
-    for metric in data.metrics:
+    for metric in data.ranked_metrics:
         drawn = [_figure(data, metric, paper, axis(data), usual)]
         if stacks is not None and metric.main:
             against = axis(data) if axis(data) != "security" else "packet_size"
