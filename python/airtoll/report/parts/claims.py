@@ -234,7 +234,7 @@ class Claims:
 
     def _measured(self, metric: Metric, pairs: Iterable[tuple[Cell, Cell]]) -> tuple[MatchedMean, bool]:
         """The change, as a logarithm if it is a ratio, which the second value says."""
-        values = self.data.by_round.get(metric.name, {})
+        values = self._values.get(metric.name, {})
         sets = []
         for subject, reference in pairs:
             rounds = sorted(values[subject].keys() | values[reference].keys())
@@ -247,11 +247,20 @@ class Claims:
 
     def _pairs(self, statement: Statement) -> Iterator[tuple[Cell, Cell]]:
         """The cells of the subject, each with its cell of the reference."""
-        measured = self.data.by_round.get(statement.metric.name, {})
+        measured = self._values.get(statement.metric.name, {})
         for cell in measured:
             pair = statement.pair_of(cell.model_dump())
             if pair is not None and (reference := Cell.model_validate(pair)) in measured:
                 yield cell, reference
+
+    @cached_property
+    def _values(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
+        """The values of the counted runs, by metric, cell and round."""
+        found: dict[str, dict[Cell, dict[int, float]]] = {}
+        for run in self.data.counting:
+            for name, value in run.values.items():
+                found.setdefault(name, {}).setdefault(run.run.cell, {})[run.run.replicate] = value
+        return found
 
 
 def statements(
