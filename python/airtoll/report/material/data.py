@@ -82,7 +82,8 @@ class ReportRun:
                     answer = json.loads((directory / file).read_bytes())
                 except ValueError as error:
                     raise AirtollError(f"{directory / file}: not JSON: {error}") from error
-                found[folder.rpartition("/")[2]] = dict(answer.get("facts", {}))
+                facts = answer.get("facts") if isinstance(answer, dict) else None
+                found[folder.rpartition("/")[2]] = facts if isinstance(facts, dict) else {}
         return found
 
 
@@ -203,8 +204,17 @@ class ReportData:
 
     @cached_property
     def duplicates(self) -> Mapping[Cell, Cell]:
-        """The cells that lab sim cannot tell apart from an earlier cell, with that cell."""
-        return alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+        """The cells that lab sim cannot tell apart from an earlier cell, with that cell.
+
+        A security level that only some flows cannot distinguish remains a level of its own.
+        """
+        found = alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+        distinct = {cell.cell.security for cell in self.compared.cells if cell.cell not in found}
+        return {
+            cell: first
+            for cell, first in found.items()
+            if cell.security == first.security or cell.security not in distinct
+        }
 
     def _simulated(self) -> Iterator[alike.Simulated]:
         """The scenarios that the medium had, in the order of cells; a cell without a recorded scenario is missing."""

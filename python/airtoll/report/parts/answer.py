@@ -223,7 +223,12 @@ def _told(data: ReportData, same: Sequence[Change]) -> str:
     where = _in_brackets(data, change.rows[0])
     if len(change.rows) > 1:
         where = f" on average over {len(change.rows)} flows"
-    if (largest := change.largest) is not None and largest[1].is_multiple == mean.is_multiple:
+    largest = change.largest
+    if (
+        largest is not None
+        and largest[1].is_multiple == mean.is_multiple
+        and largest[1].words() != mean.words()
+    ):
         where += f", at most {largest[1].words()}{_in_brackets(data, largest[0])}"
     if mean.interval is None:
         verb = "change" if several else "changes"
