@@ -29,7 +29,19 @@ BESIDE = (
 )
 """Files outside `docs/` that are also on the site."""
 
+PAPERS = "docs/measurements/papers"
+"""The pages of published papers. Their titles in the navigation are their headings."""
+
 _LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages of the papers, which `airtoll report --pages` writes, to the section of measurements."""
+    pages = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / PAPERS).glob("*.md"))
+    for section in config.nav or ():
+        if pages and "Measurements" in section:
+            section["Measurements"].append({"Published and measured": pages})
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -10,7 +10,7 @@ from report_fakes import Make, exactly, make_plan
 from airtoll.published import names, published
 from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts import figures
+from airtoll.report.parts import changes, figures
 from airtoll.report.parts.publications import BesidePublication, merged
 from airtoll.store import Result
 from airtoll.study import load_study, shipped_studies
@@ -58,7 +58,7 @@ def test_a_published_value_is_listed_beside_its_cell(paper: BesidePublication) -
     lines = {(row[0], row[1]): row for row in paper.grid().rows}
     line = dict(zip(paper.grid().columns, lines["Figure 3", "open UDP IPv4 1408 B"], strict=True))
     assert line["Published"] == "852"
-    assert line["Measured here"].startswith("937.20")
+    assert line["Simulated here"].startswith("937.20")
     assert line["Deviation"] == "+10.0 %"
 
 
@@ -158,6 +158,27 @@ def test_a_shipped_study_names_its_paper_and_was_known_without_the_key(
 
 def test_study_files_accept_the_names_of_all_publications() -> None:
     assert get_args(PublicationName) == names()
+
+
+def test_a_printed_change_is_drawn_beside_the_change_of_each_cell(make: Make) -> None:
+    plan = make_plan(
+        levels=("open", "ccmp", "gcmp"),
+        sizes=(1400,),
+        transports=("udp",),
+        ips=("ipv4",),
+        study="hayajneh-enhanced",
+        factors={"topology": ("through-ap",), "phy": ("erp",), "offered": (4.0, 7.0)},
+    )
+    jitter = exactly(jitter=lambda run: (1.5 if run.cell.security == "ccmp" else 1.0) + 0.01 * run.replicate)
+    data = ReportData.of(make(plan, samples=jitter, invalid=lambda _: (), lab="sim", link={}))
+    paper = BesidePublication.of(data)
+    _, figure = changes.differences(data, paper)
+    assert len(figure.charts) == 2
+    for chart in figure.charts:
+        (mark,) = chart.spec["datasets"]["printed"]  # the paper has a number for CCMP, but none for GCMP
+        assert mark["security"] == "CCMP"
+        assert mark["printed"] == pytest.approx(100)  # "almost doubled"
+        assert mark["of"] == "published by Hayajneh et al."
 
 
 def test_a_change_is_compared_with_the_paired_ratio(make: Make) -> None:

@@ -14,7 +14,7 @@ from airtoll.report import table, write_report
 from airtoll.report.material import text as words
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import build
-from airtoll.report.pages.markdown import _md
+from airtoll.report.pages.markdown import in_markdown
 from airtoll.stats import METRICS, Interval
 from airtoll.store import Result
 
@@ -148,7 +148,7 @@ def test_an_unknown_value_is_a_dash() -> None:
 
 @given(st.text())
 def test_no_text_becomes_markdown_or_html(text: str) -> None:
-    safe = _md(text)
+    safe = in_markdown(text)
     assert "\n" not in safe
     assert "<" not in safe
     assert not re.search(r"(?<!\\)(\\\\)*[`*_\[\]|~]", safe)

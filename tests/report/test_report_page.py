@@ -15,13 +15,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from report_fakes import Make, exactly, make_plan, make_record, make_samples
+from report_fakes import Make, make_plan, make_record, make_samples
 
 from airtoll.probes.base import Sample
 from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import build
-from airtoll.report.parts import sentences
+from airtoll.report.parts import answer
 from airtoll.stats import METRICS
 from airtoll.store import Result
 from airtoll.study.cell import Run
@@ -153,35 +153,10 @@ def test_the_table_has_the_numbers_of_statistics(page: Page, quickstart: Result)
         assert f"{row.change} {row.change_ci}".strip() in words
 
 
-def test_the_headline_is_the_cost_of_throughput_with_its_interval(page: Page, quickstart: Result) -> None:
-    (pair,) = [
-        p
-        for p in ReportData.of(quickstart).comparison.pairs
-        if (p.metric, p.cell.transport, p.cell.ip, p.cell.packet_size) == ("throughput", "udp", "ipv4", 1408)
-    ]
-    ci = pair.ratio.percent_ci95_t
-    assert pair.ratio.percent is not None
-    assert ci is not None
-    assert ci.high < 0
-    expected = f"CCMP costs {-pair.ratio.percent:.2f} % [{-ci.high:.2f}, {-ci.low:.2f}] of UDP throughput"
-    assert page.all("h1")[0].text == f"{expected} at 1408 B over IPv4."
-
-
-def test_the_page_begins_with_the_largest_resolved_change(make: Make) -> None:
-    cost = {"open": 1.0, "wep104": 1.0, "ccmp": 0.7, "gcmp": 0.7}
-
-    def throughput(run: Run) -> float:
-        noise = 0.01 * (-1) ** run.replicate if run.cell.security == "wep104" else 0.0
-        return 1e7 * (cost[run.cell.security] + noise) * (1 + 0.001 * run.replicate)
-
-    plan = make_plan(levels=("open", "wep104", "ccmp", "gcmp"), transports=("udp",), repeats=5)
-    found = sentences.find(
-        ReportData.of(make(plan, samples=exactly(throughput=throughput), invalid=lambda _: ()))
-    )
-    assert found.headline.startswith("CCMP costs 30")
-    assert found.headline.endswith("The change is the same with GCMP.")
-    (other,) = found.others
-    assert other.startswith("WEP-104 has no measurable effect")
+def test_the_page_begins_with_the_answer(page: Page, quickstart: Result) -> None:
+    found = answer.find(ReportData.of(quickstart))
+    assert page.all("h1")[0].text == found.headline
+    assert [p.text for p in page.all("p") if p.attributes.get("class") == "answer"] == list(found.others)
 
 
 def test_invalid_runs_are_listed_with_every_reason(page: Page, quickstart: Result) -> None:

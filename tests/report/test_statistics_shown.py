@@ -177,7 +177,7 @@ def test_the_method_of_imported_runs_claims_no_order_load_or_seed(make: Make) ->
 def test_the_method_says_that_stacks_are_stand_ins(make: Make) -> None:
     stacks = {"windows-8": Stack(system="Windows 8: NewReno", congestion_control="reno")}
     said = method(make, stacks=stacks, factors={"stack": ("windows-8",)})
-    assert "other differences between the systems are not measured" in said
+    assert "other differences between the systems are not imitated" in said
     assert "windows-8: Windows 8: NewReno" in said
 
 

@@ -8,7 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airtoll.errors import UsageError
+from airtoll.stats import METRICS
 from airtoll.study import find_study, load_study, shipped_studies
+from airtoll.study.probes import PROBES_OF
 
 GOOD = """
 title = "A study"
@@ -579,3 +581,22 @@ def test_the_medium_alone_says_which_levels_suit_a_phy(
     monkeypatch.setattr("airtoll._rust.check_scenario", refuse)
     line = refusal(written(tmp_path, GOOD))
     assert line.startswith("factors.security[0]: with phy ofdm: rate: no")
+
+
+def test_the_primary_metric_is_one_that_a_probe_of_the_study_measures(tmp_path: Path) -> None:
+    path = written(tmp_path, f'primary = "rtt"\n{GOOD}')
+    assert load_study(path).primary == "rtt"
+    assert refusal(written(tmp_path, f'primary = "video_rtt"\n{GOOD}')) == (
+        "primary: no probe of the study measures video_rtt: add video to method.probes"
+    )
+    assert refusal(written(tmp_path, f'primary = "troughput"\n{GOOD}')).startswith(
+        "primary: 'troughput' is not allowed; use throughput, "
+    )
+
+
+def test_every_main_metric_that_a_probe_records_can_be_primary() -> None:
+    for metric in METRICS.values():
+        if metric.main:
+            assert set(PROBES_OF[metric.name]) == set(metric.probes)
+    for name, probes in PROBES_OF.items():
+        assert set(probes) <= set(METRICS[name].probes)

@@ -314,12 +314,21 @@ def verify(directory: Path, as_json: bool) -> int:
     is_flag=True,
     help="Also write the figures as SVG and PDF and the tables as CSV and LaTeX, into DIR/paper.",
 )
+@click.option(
+    "--pages",
+    type=DIRECTORY,
+    metavar="DIR",
+    help="Also write one Markdown page per published paper into DIR: its claims and values beside those of the "
+    "results.",
+)
 @json_option
-def report(directories: tuple[Path, ...], out: Path | None, paper: bool, as_json: bool) -> None:
+def report(
+    directories: tuple[Path, ...], out: Path | None, paper: bool, pages: Path | None, as_json: bool
+) -> None:
     """Write the report of a result as HTML, Markdown and CSV; for several results, also an index page."""
     from airtoll.cli.results import report_results
 
-    report_results(directories, out, paper=paper, as_json=as_json)
+    report_results(directories, out, paper=paper, pages=pages, as_json=as_json)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from airtoll import extras
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.course import unneeded
-from airtoll.report import ReportPaths, table, write_index, write_paper
+from airtoll.report import ReportPaths, table, write_index, write_paper, write_papers
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
 from airtoll.store import Result, RunRecord, verify
@@ -71,12 +71,18 @@ def verify_result(directory: Path, *, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool, as_json: bool) -> None:
-    """Write the report of each result, print its table and its files; for several results, also write an index."""
+def report_results(
+    directories: Sequence[Path], out: Path | None, *, paper: bool, pages: Path | None = None, as_json: bool
+) -> None:
+    """Write the report of each result, print its table and its files; for several results, also write an index.
+
+    `pages` is the directory of the pages of published papers, or None.
+    """
     console = plain_console(soft_wrap=True)
     if paper:
         extras.require("figures", "--paper")
     results = [Result.open(directory) for directory in directories]
+    published = [str(path) for path in write_papers(results, pages)] if pages is not None else []
     reports: list[dict[str, Any]] = []
     for result in results:
         directory = out if out is not None and len(results) == 1 else result.directory
@@ -98,9 +104,10 @@ def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool
         if not extras.has("figures"):
             print(f"index.html has no pictures: they require {extras.hint('figures')}", file=sys.stderr)
     if as_json:
-        print_json({"reports": reports, "index": index})
-    elif index is not None:
-        console.print(index)
+        print_json({"reports": reports, "index": index, "pages": published})
+        return
+    for written in (*([] if index is None else [index]), *published):
+        console.print(written)
 
 
 def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[str, Any]:

@@ -222,7 +222,8 @@ def _cell_order(cell: Cell, levels: Sequence[Security]) -> tuple[Any, ...]:
     snr = level_order(cell.snr)
     place = (cell.lab, cell.topology, cell.stations, cell.direction, snr, cell.crypto_at)
     rate = (cell.phy, cell.bandwidth, cell.gi, cell.streams, len(cell.rate), cell.rate)
-    return (*place, *rate, cell.transport, cell.ip, cell.packet_size, levels.index(cell.security))
+    flow = (cell.transport, cell.ip, cell.packet_size, cell.stack, cell.tcp_size, level_order(cell.offered))
+    return (*place, *rate, *flow, levels.index(cell.security))
 
 
 def _cell_summaries(

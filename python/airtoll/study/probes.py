@@ -25,6 +25,9 @@ class ProbeEntry:
     least_b: int = 0  # smallest packet size, which its own headers fill
     tool: str = ""  # the program on hosts, if several programs could measure the same
     measures: str = ""  # text of reports for its measurements; "": its name
+    metrics: tuple[
+        str, ...
+    ] = ()  # metrics of `airtoll.stats` that it records and a study can name as `primary`
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
 
@@ -33,12 +36,14 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         on_hosts="airtoll.probes.iperf3:Throughput",
         in_sim="airtoll.probes.simulated:SimulatedThroughput",
         measures="throughput (for UDP also jitter and loss)",
+        metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_crypto"),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
         in_sim="airtoll.probes.simulated:SimulatedRtt",
         tool="pingpong",
         measures="round-trip times",
+        metrics=("rtt",),
     ),
     "sockperf": ProbeEntry(
         on_hosts="airtoll.probes.sockperf:Sockperf",
@@ -54,12 +59,14 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         transport="udp",
         least_b=60,  # two time stamps of two clocks each, and counts
         measures="delays and delay variation on an unloaded link (irtt)",
+        metrics=("rtt",),
     ),
     "ftp": ProbeEntry(
         on_hosts="airtoll.probes.ftp:Ftp",
         in_sim="airtoll.probes.simulated:SimulatedFtp",
         transport="tcp",
         measures="FTP transfers",
+        metrics=("ftp_rate",),
     ),
     "video": ProbeEntry(
         on_hosts="airtoll.probes.video:Video",
@@ -67,6 +74,16 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         transport="udp",
         paced=True,
         measures="HD video streams",
+        metrics=(
+            "video_rtt",
+            "delay",
+            "throughput",
+            "jitter",
+            "loss",
+            "late_frames",
+            "cpu_system",
+            "cpu_crypto",
+        ),
     ),
     "engine": ProbeEntry(
         on_hosts="airtoll.probes.engine:Engine",
@@ -76,6 +93,13 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     ),
 }
 """The probes by name."""
+
+PROBES_OF: Final[dict[str, tuple[str, ...]]] = {
+    metric: tuple(name for name, entry in PROBES.items() if metric in entry.metrics)
+    for entry in PROBES.values()
+    for metric in entry.metrics
+}
+"""The probes that record each metric that a study can name as `primary`."""
 
 DEFAULT_PROBES: Final = ("throughput", "rtt")
 """The probes of a study that names none."""

@@ -9,7 +9,7 @@ from airtoll import _rust
 from airtoll.study import claims
 from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.phys import STREAMS_MAX
-from airtoll.study.probes import PROBES
+from airtoll.study.probes import PROBES, PROBES_OF
 from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
@@ -256,6 +256,10 @@ def _probes(study: StudyFile) -> list[Problem]:
         found.append((("method", "udp_load"), "tcp requires both transports, tcp and udp, in the study"))
     if study.method.udp_load == "tcp" and "throughput" not in probes:
         found.append((("method", "udp_load"), "tcp requires the probe throughput"))
+    if study.primary is not None and not set(PROBES_OF[study.primary]) & set(names):
+        probe = one_of(PROBES_OF[study.primary])
+        text = f"no probe of the study measures {study.primary}: add {probe} to method.probes"
+        found.append((("primary",), text))
     return found
 
 

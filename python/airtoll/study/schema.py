@@ -16,7 +16,7 @@ from airtoll.study import cell
 from airtoll.study.claims import ClaimTable, Where, claim_tables
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.probes import DEFAULT_PROBES, PROBES
+from airtoll.study.probes import DEFAULT_PROBES, PROBES, PROBES_OF
 from airtoll.study.quantity import one_of
 from airtoll.study.security import SecurityProfile
 from airtoll.study.values import (
@@ -32,6 +32,7 @@ from airtoll.study.values import (
     Title,
     Warmup,
     integer,
+    key_of,
     lab_table,
     name_of,
 )
@@ -169,6 +170,11 @@ class StudyFile(_Table):
         description="The publication that the study repeats, whose values its report shows: "
         + one_of(get_args(cell.PublicationName))
         + ".",
+    )
+    primary: Annotated[str, *key_of(PROBES_OF)] | None = Field(
+        default=None,
+        description="The metric whose largest changes begin the report; default: throughput, or a delay if every "
+        "sender offers a fixed load: " + one_of(tuple(PROBES_OF)) + ".",
     )
     lab: Annotated[LabTable, BeforeValidator(lab_table, json_schema_input_type=LabName | LabTable)] = Field(
         default_factory=LabTable, description="Where the cells are measured: the name of a lab, or a table."

@@ -12,6 +12,9 @@ FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 GREY = "#808a94"
 """Visible on light and dark backgrounds, for legends of shapes."""
 
+CROSS_SIZE = 70
+"""The size of the cross of a published value, in square pixels."""
+
 IP_DASHES = ([1, 0], [5, 4])
 """Dashes of lines, in the order of IP versions. As a Vega scale they would also dash the legend's symbols."""
 
@@ -48,6 +51,15 @@ def spec_of(chart: Any, **datasets: list[dict[str, Any]]) -> dict[str, Any]:
     """
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return {**spec, "datasets": datasets}
+
+
+def reference_shape(field: str, shape: str) -> Any:
+    """One shape for values from elsewhere, named in a legend above the chart: those below already fill its width.
+
+    `field` is of type nominal and has one value, the name of the values.
+    """
+    legend = alt.Legend(title=None, orient="top", symbolStrokeColor=GREY, symbolFillColor=GREY, labelLimit=0)
+    return alt.Shape(field, scale=alt.Scale(range=[shape]), legend=legend)
 
 
 def ip_shapes(ips: Sequence[str]) -> Any:

@@ -1,18 +1,20 @@
 """The data of a report: the runs of a result, and the figures that `airtoll.stats` computes from them."""
 
+import json
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from airtoll.course import unneeded
+from airtoll.errors import AirtollError
 from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.published import names
-from airtoll.report.material import text
+from airtoll.report.material import alike, text
 from airtoll.stats import (
     METRICS,
     CellSummary,
@@ -31,6 +33,7 @@ from airtoll.store import Result, RunRecord
 from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
+from airtoll.study.security import Security
 
 RunState = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 
@@ -65,6 +68,23 @@ class ReportRun:
     def is_invalid(self) -> bool:
         """Whether the run is stored but not valid, whether discarded or not."""
         return self.record is not None and not self.record.verdict.valid
+
+    def facts_of_medium(self, directory: Path) -> dict[str, dict[str, Any]]:
+        """The facts that the medium derived from the run's scenario, by probe; empty unless the run was simulated.
+
+        `directory` is that of the result. Raises AirtollError if a stored answer is damaged.
+        """
+        found = {}
+        for file in self.files:
+            folder, _, name = file.rpartition("/")
+            if name == "answer.json":
+                try:
+                    answer = json.loads((directory / file).read_bytes())
+                except ValueError as error:
+                    raise AirtollError(f"{directory / file}: not JSON: {error}") from error
+                facts = answer.get("facts") if isinstance(answer, dict) else None
+                found[folder.rpartition("/")[2]] = facts if isinstance(facts, dict) else {}
+        return found
 
 
 @dataclass(frozen=True)
@@ -142,16 +162,34 @@ class ReportData:
     def publication(self) -> str | None:
         """The name of the publication that the study repeats; None if it names none.
 
-        Results recorded before the key `published` existed contain a shipped study without the key. A study that
-        shares only its name with a shipped study repeats no publication.
+        Results recorded before the keys `published` and `primary` existed contain a shipped study without them. A
+        study that shares only its name with a shipped study repeats no publication.
         """
         named = self._study_keys.get("published")
         for path in shipped_studies() if named is None else ():
-            shipped = dict(_toml(path.read_text(encoding="utf-8")))
-            name = shipped.pop("published", None)
-            if shipped == self._study_keys:
-                named = name
+            shipped = _toml(path.read_text(encoding="utf-8"))
+            if _without_later_keys(shipped) == _without_later_keys(self._study_keys):
+                named = shipped.get("published")
         return named if named in names() else None
+
+    @cached_property
+    def primary(self) -> Metric:
+        """The metric whose changes begin the report.
+
+        A study without the key `primary` has throughput, or a delay if every sender offers less than the link carries:
+        throughput is then only the load.
+        """
+        named = self._study_keys.get("primary")
+        if isinstance(named, str) and named in METRICS:
+            return METRICS[named]
+        limited = all(run.run.cell.offered != "max" for run in self.runs)
+        delays = [metric for metric in self.metrics if metric.main and metric.display_unit == "ms"]
+        return delays[0] if limited and delays else METRICS["throughput"]
+
+    @property
+    def obtained(self) -> str:
+        """How the values were obtained: "measured", or "simulated" in lab sim."""
+        return "simulated" if self.lab == "sim" else "measured"
 
     @cached_property
     def _study_keys(self) -> Mapping[str, Any]:
@@ -165,7 +203,49 @@ class ReportData:
         )
 
     @cached_property
+    def duplicates(self) -> Mapping[Cell, Cell]:
+        """The cells that lab sim cannot tell apart from an earlier cell, with that cell.
+
+        A security level that only some flows cannot distinguish remains a level of its own.
+        """
+        found = alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+        distinct = {cell.cell.security for cell in self.compared.cells if cell.cell not in found}
+        return {
+            cell: first
+            for cell, first in found.items()
+            if cell.security == first.security or cell.security not in distinct
+        }
+
+    def _simulated(self) -> Iterator[alike.Simulated]:
+        """The scenarios that the medium had, in the order of cells; a cell without a recorded scenario is missing."""
+        of_cell = {run.run.cell: run for run in reversed(self.counting)}
+        for cell in dict.fromkeys(cell.cell for cell in self.compared.cells):
+            run = of_cell.get(cell)
+            scenario = run.record.link.get("scenario") if run is not None and run.record is not None else None
+            if run is not None and isinstance(scenario, dict):
+                yield alike.Simulated(cell, scenario, run.facts_of_medium(self.directory))
+
+    @cached_property
     def comparison(self) -> Comparison:
+        """The figures to show: those of `compared`, with each experiment once."""
+        compared, hidden = self.compared, self.duplicates
+        if not hidden:
+            return compared
+        shown = {cell.cell.security for cell in compared.cells if cell.cell not in hidden}
+        return replace(
+            compared,
+            levels=tuple(level for level in compared.levels if level in shown),
+            cells=tuple(cell for cell in compared.cells if cell.cell not in hidden),
+            pairs=tuple(pair for pair in compared.pairs if pair.cell not in hidden),
+        )
+
+    def same_as(self, level: Security) -> tuple[Security, ...]:
+        """The security level, followed by the levels that lab sim cannot tell apart from it."""
+        others = (cell.security for cell, first in self.duplicates.items() if first.security == level)
+        return tuple(dict.fromkeys((level, *others)))
+
+    @cached_property
+    def compared(self) -> Comparison:
         """The figures of all cells and pairs, without the runs that were not needed."""
         method = self.method
         return compare(
@@ -178,12 +258,12 @@ class ReportData:
     @cached_property
     def summaries(self) -> Mapping[tuple[Cell, str], CellSummary]:
         """The figures of each cell, by cell and metric."""
-        return {(cell.cell, cell.metric): cell for cell in self.comparison.cells}
+        return {(cell.cell, cell.metric): cell for cell in self.compared.cells}
 
     @cached_property
     def pairs(self) -> Mapping[tuple[Cell, str], PairedRow]:
         """The comparison of each cell with its cell at the baseline level, by cell and metric."""
-        return {(pair.cell, pair.metric): pair for pair in self.comparison.pairs}
+        return {(pair.cell, pair.metric): pair for pair in self.compared.pairs}
 
     def means(self, metric: str) -> dict[Cell, float]:
         """The mean of each cell that has a mean, in the metric's unit."""
@@ -192,6 +272,15 @@ class ReportData:
             for cell in self.comparison.cells
             if cell.metric == metric and cell.summary.mean is not None
         }
+
+    @cached_property
+    def by_round(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
+        """The values of the counted runs, by metric, cell and round, each in the metric's unit."""
+        found: dict[str, dict[Cell, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        for run in self.counting:
+            for name, value in run.values.items():
+                found[name][run.run.cell][run.run.replicate] = value
+        return found
 
     @cached_property
     def counts(self) -> Mapping[RunState, int]:
@@ -207,6 +296,11 @@ class ReportData:
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that at least one counted run has, in the order of reports."""
         return tuple(METRICS[name] for name in self.comparison.metrics)
+
+    @cached_property
+    def ranked_metrics(self) -> tuple[Metric, ...]:
+        """The metrics with the primary metric first, for figures and overviews."""
+        return tuple(sorted(self.metrics, key=lambda metric: metric != self.primary))
 
     @cached_property
     def recorded_metrics(self) -> tuple[Metric, ...]:
@@ -270,7 +364,7 @@ class ReportData:
         rows = [
             row
             for row in self.comparison.pairs
-            if row.metric in ATTRIBUTED and row.difference.mean is not None and self._is_saturated(row)
+            if row.metric in ATTRIBUTED and row.difference.mean is not None and self.is_saturated(row)
         ]
         self.model.all(case for row in rows for case in chain(self._saturated_case(row.cell)).values())
         means = {metric: self.means(metric) for metric in ATTRIBUTED}
@@ -300,7 +394,7 @@ class ReportData:
         """The cell with a saturating load, so that its throughput is the capacity of the link."""
         return self.model.case(cell)
 
-    def _is_saturated(self, row: PairedRow) -> bool:
+    def is_saturated(self, row: PairedRow) -> bool:
         """Whether the throughput is the capacity of the link; at a lower load it is only the load."""
         limited = row.cell.transport == "udp" and (
             row.cell.offered != "max" or self.method.udp_load != "overload"
@@ -323,6 +417,11 @@ def _toml(text: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
+
+
+def _without_later_keys(study: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a study that the first results with a publication already had."""
+    return {key: value for key, value in study.items() if key not in ("published", "primary")}
 
 
 def _load_mbps(run: ReportRun) -> float | None:

@@ -61,11 +61,30 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def listing(parts: Iterable[str]) -> str:
+def listing(parts: Iterable[str], last: str = "and") -> str:
     """The parts as a list in a sentence: "a, b and c"; "a, 1 lane; b and c" if a part has a comma."""
-    *first, last = list(parts) or [MISSING]
-    between = "; " if any("," in part for part in first) else ", "
-    return f"{between.join(first)} and {last}" if first else last
+    *first, end = list(parts) or [MISSING]
+    between = "; " if any("," in part.partition("(")[0] for part in first) else ", "
+    return f"{between.join(first)} {last} {end}" if first else end
+
+
+_COUNT = re.compile(r"([0-9]+) ([a-z]+?)s?")
+
+
+def levels(securities: Iterable[str], last: str = "and") -> str:
+    """Security levels as a list in a sentence, with variants of a scheme together: "Enhanced CCMP (1 and 2 lanes)"."""
+    variants: dict[str, list[str]] = {}
+    for security in securities:
+        scheme, _, variant = level(security).partition(", ")
+        variants.setdefault(scheme, []).append(variant)
+    parts = []
+    for scheme, found in variants.items():
+        counts = [match for variant in found if (match := _COUNT.fullmatch(variant))]
+        if len(counts) == len(found) > 1 and len({match[2] for match in counts}) == 1:
+            parts.append(f"{scheme} ({listing(match[1] for match in counts)} {counts[0][2]}s)")
+        else:
+            parts += [f"{scheme} ({variant})" if variant else scheme for variant in found]
+    return listing(parts, last)
 
 
 _LARGEST_PERCENT = 9999

@@ -20,7 +20,7 @@ class Drawn:
     @classmethod
     def of(cls, data: ReportData, paper: BesidePublication | None) -> "Drawn":
         """All figures of a result."""
-        both = (*figures.measured(data, paper), *curves.figures(data), *changes.differences(data))
+        both = (*figures.measured(data, paper), *curves.figures(data), *changes.differences(data, paper))
         return cls(
             main=tuple(figure for figure in both if figure.main),
             explained=tuple(explained.waterfalls(data)),

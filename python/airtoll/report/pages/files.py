@@ -85,7 +85,7 @@ def runs_csv(data: ReportData) -> str:
 def cell_records(data: ReportData) -> list[dict[str, Any]]:
     """The rows of cells.csv by column. A missing value is None."""
     unneeded = Counter(run.run.cell for run in data.runs if not run.needed)
-    return [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.comparison.cells]
+    return [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.compared.cells]
 
 
 def cells_csv(data: ReportData) -> str:

@@ -9,9 +9,10 @@ from urllib.parse import quote
 from airtoll import extras
 from airtoll.published import Publication
 from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
 from airtoll.report.pages.page import environment, own, relative
 from airtoll.report.pages.paper import still
-from airtoll.report.parts import figures, publications, sentences
+from airtoll.report.parts import answer, figures, publications, sentences
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 
@@ -22,7 +23,8 @@ class Entry:
 
     data: ReportData
     link: str
-    findings: sentences.Findings
+    findings: answer.Findings
+    ranges: Grid
     paper: Publication | None
     picture: str | None  # SVG in base 64
     picture_says: str
@@ -54,7 +56,8 @@ def _entry(data: ReportData, directory: Path) -> Entry:
     return Entry(
         data=data,
         link=quote(f"./{relative(data, directory)}/report.html"),
-        findings=sentences.find(data),
+        findings=answer.find(data),
+        ranges=answer.ranges(data),
         paper=paper.publication if paper else None,
         picture=None if picture is None else base64.b64encode(picture.encode()).decode(),
         picture_says="" if chart is None else chart.description,

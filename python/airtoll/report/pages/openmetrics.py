@@ -71,7 +71,7 @@ def _about(data: ReportData) -> Iterator[Family]:
     yield Family("airtoll_runs", "", "Planned runs by state.", counts)
     reasons = [
         ((*of_result, ("reason", reason)), float(count))
-        for reason, count in sorted(data.comparison.reasons.items())
+        for reason, count in sorted(data.compared.reasons.items())
     ]
     if reasons:
         yield Family("airtoll_invalid_runs", "", "Invalid runs by reason; a run may have several.", reasons)
@@ -79,7 +79,7 @@ def _about(data: ReportData) -> Iterator[Family]:
 
 def _of_metric(data: ReportData, metric: Metric) -> Iterator[Family]:
     unit, scale = _UNITS[metric.unit]
-    cells = [each for each in data.comparison.cells if each.metric == metric.name and each.summary.n]
+    cells = [each for each in data.compared.cells if each.metric == metric.name and each.summary.n]
     name = f"airtoll_{metric.name}"
 
     def of(kind: str, what: str, value: Sequence[float | None]) -> Family:

@@ -24,7 +24,7 @@ from airtoll.report.material import facts, text
 from airtoll.report.material.data import ReportData, ReportRun
 from airtoll.report.pages.drawn import Drawn
 from airtoll.report.pages.tables import Tables
-from airtoll.report.parts import explained, extremes, publications, sentences, stability
+from airtoll.report.parts import answer, explained, extremes, publications, sentences, stability
 from airtoll.study.factors import level_order
 
 MAX_RUNS_WITH_FACTS = 500
@@ -67,7 +67,8 @@ def html(
         .get_template("report.html.j2")
         .render(
             data=data,
-            findings=sentences.find(data),
+            findings=answer.find(data),
+            ranges=tables.ranges,
             sentences=sentences,
             table=table,
             folded=_folded(data),
@@ -188,7 +189,7 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
             continue
         present = {getattr(run.run.cell, name) for run in data.runs}
         ordered = (
-            [v for v in data.comparison.levels if v in present]
+            [v for v in data.compared.levels if v in present]
             if name == "security"
             else sorted(present, key=level_order)
         )

@@ -120,6 +120,7 @@ def still(data: ReportData, chart: Chart) -> dict[str, Any]:
         "legend": {
             "orient": "bottom",
             "direction": "horizontal",
+            "columns": 4,
             "labelColor": muted,
             "titleColor": muted,
             "titleFontWeight": "normal",

@@ -7,6 +7,7 @@ from airtoll.report.material import rows
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts import (
+    answer,
     averages,
     curves,
     engine,
@@ -25,6 +26,7 @@ from airtoll.report.parts.publications import BesidePublication
 class Tables:
     """All tables of a report; a table without rows is not shown."""
 
+    ranges: Grid
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
     tests: Grid
@@ -45,6 +47,7 @@ class Tables:
         """The tables of a result; `paper` is the paper that its study repeats."""
         comparison = rows.build(data)
         return cls(
+            ranges=answer.ranges(data),
             comparison=comparison,
             full=comparison.full(sentences.table_note(data)),
             tests=rows.tests(data, comparison),
@@ -67,6 +70,7 @@ class Tables:
         published = () if self.published is None else (self.published,)
         before = (
             self.claims,
+            self.ranges,
             self.full,
             self.tests,
             *self.factors,

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.chart import CROSS_SIZE, FIT, Chart, Figure, named, reference_shape, spec_of
 from airtoll.report.charts.forms import axis
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import scaled
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.stats import Metric, PairedRow
 
 _ROW_HEIGHT: Final = 26
@@ -20,7 +21,7 @@ _FRAME: Final = 3  # multiple of the usual interval
 _SHAPES: Final = 4  # distinguishable shapes
 
 
-def differences(data: ReportData) -> list[Figure]:
+def differences(data: ReportData, paper: BesidePublication | None) -> list[Figure]:
     """Changes of the main metrics and of the others; if levels are bars, also delays above the baseline."""
     baseline = text.level(data.comparison.baseline or "")
     bars = axis(data) == "security"
@@ -30,6 +31,7 @@ def differences(data: ReportData) -> list[Figure]:
         figures.append(
             _figure(
                 data,
+                None,
                 times,
                 "above",
                 f"Above {baseline}",
@@ -41,12 +43,13 @@ def differences(data: ReportData) -> list[Figure]:
         figures.append(
             _figure(
                 data,
+                paper,
                 [m for m in data.metrics if m.main == main],
                 "change",
                 f"Change against {baseline}",
-                f"Each row is one flow: the mean of its paired differences from {baseline} with a 95 % confidence "
-                "interval (Student's t). If an interval includes zero, the change is not significant. Intervals that "
-                "reach the edge of the plot are truncated.",
+                f"Each {'bar is one level' if bars else 'row is one flow'}: the mean of its paired differences from "
+                f"{baseline} with a 95 % confidence interval (Student's t). If an interval includes zero, the change "
+                "is not significant. Intervals that reach the edge of the plot are truncated.",
                 main=main,
             )
         )
@@ -54,7 +57,14 @@ def differences(data: ReportData) -> list[Figure]:
 
 
 def _figure(
-    data: ReportData, metrics: Sequence[Metric], kind: str, title: str, caption: str, *, main: bool = True
+    data: ReportData,
+    paper: BesidePublication | None,
+    metrics: Sequence[Metric],
+    kind: str,
+    title: str,
+    caption: str,
+    *,
+    main: bool = True,
 ) -> Figure:
     """A metric equal in all pairs is named in the caption and has no chart; without pairs there is no caption."""
     charts, same = [], []
@@ -66,7 +76,7 @@ def _figure(
             else:
                 percent = kind == "change" and metric.relative
                 name = f"{kind}-{metric.name}{number}"
-                charts.append(_forest(data, metric, some, name, chart_title, percent=percent))
+                charts.append(_forest(data, paper, metric, some, name, chart_title, percent=percent))
     unchanged = f"No change at all in {'; '.join(same)}." if same else ""
     return Figure(title, text.joined(caption if charts else "", unchanged), tuple(charts), main=main)
 
@@ -86,7 +96,14 @@ def _charts_of(
 
 
 def _forest(
-    data: ReportData, metric: Metric, rows: Sequence[PairedRow], name: str, title: str, *, percent: bool
+    data: ReportData,
+    paper: BesidePublication | None,
+    metric: Metric,
+    rows: Sequence[PairedRow],
+    name: str,
+    title: str,
+    *,
+    percent: bool,
 ) -> Chart:
     """A forest plot: in percent if every flow has a ratio, otherwise differences in the metric's unit."""
     percent = percent and all(row.ratio.percent is not None for row in rows)
@@ -94,15 +111,22 @@ def _forest(
     unit = "%" if percent else points
     decimals = 2 if percent else metric.decimals
     values = [_value(data, metric, row, decimals, percent=percent) for row in rows]
+    marks = paper.change_marks(metric.name) if paper and percent else {}
+    printed: list[dict[str, Any]] = [
+        {**_place(data, row), "of": f"published by {paper.short_name}", "printed": marks[row.cell]}
+        for row in rows
+        if paper and row.cell in marks
+    ]
     levels = [text.level(level) for level in data.comparison.levels]
     others = levels[1:]
     by_level = axis(data) == "security"
     places = list(dict.fromkeys(str(value["security" if by_level else "flow"]) for value in values))
     arrow = "\N{RIGHTWARDS ARROW} worse" if metric.better == "lower" else "worse \N{LEFTWARDS ARROW}"
-    ends = _frame(values)
+    ends = _frame(values, [one["printed"] for one in printed])
     frame = alt.Scale() if ends is None else alt.Scale(domain=ends)
     axis_title = f"Change, {unit} ({arrow})"
-    x = alt.X("mean:Q", title=axis_title, scale=frame)
+    few = alt.Axis(tickCount=alt.ExprRef("ceil(width / 60)"))  # by default, long labels touch each other
+    x = alt.X("mean:Q", title=axis_title, scale=frame, axis=few)
     beside = len(others) > 1 and not by_level  # several levels in one row
     legend = alt.Legend(values=others) if beside else None
     scale = alt.Scale(domain=levels)
@@ -116,7 +140,7 @@ def _forest(
         ),
         "color": alt.Color("security:N", title="Security", sort=others, scale=scale, legend=legend),
     }
-    marks: dict[str, Any] = {
+    look: dict[str, Any] = {
         "tooltip": [
             alt.Tooltip("flow:N", title="Flow"),
             alt.Tooltip("security:N", title="Security"),
@@ -127,24 +151,25 @@ def _forest(
     if beside:
         shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
         if len(others) <= _SHAPES:
-            marks["shape"] = alt.Shape(
-                "security:N", title="Security", sort=others, scale=scale, legend=legend
-            )
+            look["shape"] = alt.Shape("security:N", title="Security", sort=others, scale=scale, legend=legend)
+    placed = {channel: place for channel, place in shared.items() if channel != "color"}
     base = named("values")
     means = (
-        base.mark_bar(opacity=0.5, clip=True).encode(x=x, **shared, **marks)
+        base.mark_bar(opacity=0.5, clip=True).encode(x=x, **shared, **look)
         if by_level
-        else base.mark_point(size=62, filled=True, opacity=1).encode(x=x, **shared, **marks)
+        else base.mark_point(size=62, filled=True, opacity=1).encode(x=x, **shared, **look)
     )
     intervals = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
-        .encode(x=alt.X("low:Q", title=axis_title, scale=frame), x2="high:Q", **shared)
+        .encode(x=alt.X("low:Q", title=axis_title, scale=frame, axis=few), x2="high:Q", **shared)
     )
     chart = alt.layer(
         named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
         *([means, intervals] if by_level else [intervals, means]),
-    ).properties(
+        *([_printed(alt.X("printed:Q", title=axis_title, scale=frame, axis=few), placed)] if printed else []),
+    )
+    chart = chart.resolve_scale(shape="independent").properties(
         width="container",
         autosize=FIT,
         height=len(places) * (_SUBROW_HEIGHT * len(others) + _GAP if beside else _ROW_HEIGHT),
@@ -153,8 +178,27 @@ def _forest(
     description = f"{title}, change in {unit}. " + "; ".join(
         f"{value['flow']} {value['security']}: {value['words']}" for value in values
     )
-    spec = spec_of(chart, values=values, zero=[{"zero": 0}])
+    spec = spec_of(chart, values=values, zero=[{"zero": 0}], **({"printed": printed} if printed else {}))
     return Chart(f"chart-{name}", title, description, spec)
+
+
+def _printed(x: Any, shared: dict[str, Any]) -> Any:
+    """The layer of the changes that a paper printed."""
+    return (
+        named("printed")
+        .mark_point(size=CROSS_SIZE, filled=True, style=["expected"], clip=True)
+        .encode(
+            x=x,
+            shape=reference_shape("of:N", "cross"),
+            tooltip=[alt.Tooltip("of:N"), alt.Tooltip("flow:N"), alt.Tooltip("printed:Q", title="Change, %")],
+            **shared,
+        )
+    )
+
+
+def _place(data: ReportData, row: PairedRow) -> dict[str, str]:
+    """The fields that determine a change's position in the chart."""
+    return {"flow": data.short_flow(row.cell), "security": text.level(row.cell.security)}
 
 
 def _value(
@@ -167,8 +211,7 @@ def _value(
         mean, ci = metric.display(row.difference.mean or 0.0), scaled(row.difference.ci95_t, metric)
     finite = ci is not None and math.isfinite(ci.low) and math.isfinite(ci.high)
     return {
-        "flow": data.short_flow(row.cell),
-        "security": text.level(row.cell.security),
+        **_place(data, row),
         "mean": mean if mean is not None and math.isfinite(mean) else None,
         "low": ci.low if ci and finite else None,
         "high": ci.high if ci and finite else None,
@@ -177,7 +220,7 @@ def _value(
     }
 
 
-def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
+def _frame(values: Sequence[dict[str, Any]], printed: Sequence[float]) -> list[float] | None:
     """The ends of the frame if some intervals would squash all others, else None.
 
     With few pairs an interval of ratios can end at about 10,000 %. Such an interval is drawn up to the frame's edge. If
@@ -185,11 +228,12 @@ def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
     """
     intervals = [(v["low"], v["high"]) for v in values if v["low"] is not None]
     reach = sorted(max(abs(low), abs(high)) for low, high in intervals)
-    means = [abs(v["mean"]) for v in values if v["mean"] is not None]
+    means = [abs(v["mean"]) for v in values if v["mean"] is not None] + [abs(value) for value in printed]
     if not reach or not means:
         return None
     furthest = max(means)
     usual = max(min(_FRAME * reach[len(reach) // 2], 2 * _FRAME * furthest), 1.05 * furthest)
     if usual <= 0 or reach[-1] <= usual:
         return None
-    return [max(-usual, min(low for low, _ in intervals)), min(usual, max(high for _, high in intervals))]
+    low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+    return [max(-usual, min([low, *printed])), min(usual, max([high, *printed]))]

@@ -16,7 +16,7 @@ from airtoll.published import Point, Publication, implied_points
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts.matching import ByRound, Change, change_of, values_of
+from airtoll.report.parts.matching import Change, change_of
 from airtoll.report.parts.statements import (
     Contrast,
     Ends,
@@ -148,10 +148,6 @@ class Claims:
         )
 
     @cached_property
-    def _values(self) -> Mapping[str, ByRound]:
-        return values_of(self.data)
-
-    @cached_property
     def _ends(self) -> Ends:
         found = {}
         for factor in ORDERED:
@@ -171,7 +167,7 @@ class Claims:
         return tuple(point for point in points if is_average(point))
 
     def _judged(self, tested: Tested, places: tuple[str, ...]) -> Judged:
-        values = self._values.get(tested.metric.name, {})
+        values = self.data.by_round.get(tested.metric.name, {})
         measured = change_of(tested, values, relative=tested.metric.relative)
         expected = {cell: self.data.expected.get((cell, tested.metric.name)) for cell in values}
         predicted = {cell: {0: each.value} for cell, each in expected.items() if each is not None}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts.matching import ByRound, Change, change_of, values_of
+from airtoll.report.parts.matching import ByRound, Change, change_of
 from airtoll.report.parts.statements import Levels, Statement
 from airtoll.stats import Metric, holm
 from airtoll.study.factors import FACTORS, level_order
@@ -18,7 +18,7 @@ _GROUPED: Final = ("transport", "security")
 
 def grids(data: ReportData) -> Iterator[Grid]:
     """One table per factor with at least two levels: every level against the lowest or first one."""
-    values = values_of(data)
+    values = data.by_round
     cells = [run.run.cell for run in data.counting]
     for factor in FACTORS:
         levels = sorted({getattr(cell, factor) for cell in cells}, key=_order)

@@ -5,14 +5,24 @@ light or dark) in the order of levels. Filled and hollow points repeat the meani
 IP versions, so that the figures are readable in grey.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import altair as alt
 
-from airtoll.report.charts.chart import FIT, IP_DASHES, Chart, Figure, ip_shapes, named, spec_of
+from airtoll.report.charts.chart import (
+    CROSS_SIZE,
+    FIT,
+    IP_DASHES,
+    Chart,
+    Figure,
+    ip_shapes,
+    named,
+    reference_shape,
+    spec_of,
+)
 from airtoll.report.charts.forms import (
     TITLES,
     Axis,
@@ -38,7 +48,7 @@ _RUNS = " runs"  # single runs are drawn in their own slot, beside their mean
 _PANEL_HEIGHT = 230
 _FRAME = 1.3  # multiple of the largest value
 _BAR_HEIGHT = 24
-_CROSS: dict[str, Any] = {"shape": "cross", "size": 70, "filled": True, "style": ["expected"], "angle": 45}
+_LINE_LENGTH = 20  # px, of a predicted value
 
 
 @dataclass(frozen=True)
@@ -50,12 +60,18 @@ class _Panel:
     against: Axis
     colouring: Colouring
     cells: Sequence[CellSummary]
-    marks: Mapping[Cell, float]  # values printed by a paper, in the metric's unit
+    paper: BesidePublication | None
 
     def series(self, cell: Cell, slot: str = "") -> dict[str, Any]:
         """The fields that determine a cell's position in the chart."""
         ip, level = text.factor("ip", cell.ip), self.colouring.of(cell)
         return {"x": tick(self.against, cell), "ip": ip, "level": level, "slot": f"{ip} {level}{slot}"}
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The names of the values beside those of the result, by dataset."""
+        paper = {"printed": f"published by {self.paper.short_name}"} if self.paper else {}
+        return {"expected": "predicted by the model", **paper}
 
     @property
     def ips(self) -> list[str]:
@@ -85,13 +101,17 @@ class _Panel:
             "means": [self._mean(cell) for cell in self.cells],
             "dots": dots if len(dots) <= MAX_DOTS else [],
             "expected": [
-                {**self.series(cell), "expected": metric.display(found.value)}
+                {
+                    **self.series(cell),
+                    "of": self.references["expected"],
+                    "expected": metric.display(found.value),
+                }
                 for (cell, name), found in self.data.expected.items()
                 if name == metric.name and cell in shown
             ],
             "printed": [
-                {**self.series(cell), "printed": metric.display(value)}
-                for cell, value in self.marks.items()
+                {**self.series(cell), "of": self.references["printed"], "printed": metric.display(value)}
+                for cell, value in (self.paper.marks(self.metric.name) if self.paper else {}).items()
                 if cell in shown
             ],
         }
@@ -138,11 +158,31 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
     If the hosts' stacks vary, main metrics have a second figure that compares the stacks.
     """
     usual, stacks = by_security(data), by_stack(data)
-    for metric in data.metrics:
-        yield _figure(data, metric, paper, axis(data), usual)
+    explained: set[str] = set()  # how to read a chart stands in the first caption only
+    empty: dict[bool, list[str]] = {True: [], False: []}
+    for metric in data.ranked_metrics:
+        drawn = [_figure(data, metric, paper, axis(data), usual)]
         if stacks is not None and metric.main:
             against = axis(data) if axis(data) != "security" else "packet_size"
-            yield _figure(data, metric, paper, against, stacks)
+            drawn.append(_figure(data, metric, paper, against, stacks))
+        for figure, against in zip(drawn, (axis(data), "packet_size"), strict=False):
+            if not figure.charts:
+                continue
+            how = _HOW_TO_READ["bars" if against == "security" else "points"]
+            told = "" if how in explained else how
+            explained.add(how)
+            yield replace(figure, caption=text.joined(figure.caption, told))
+        if not drawn[0].charts:
+            empty[metric.main].append(text.within(metric.title))
+    for main, titles in empty.items():
+        if titles:
+            yield Figure("Without a chart", f"All values are 0: {text.listing(titles)}.", (), main=main)
+
+
+_HOW_TO_READ = {
+    "bars": "Bars: mean over runs; lines: 95 % confidence interval (Student's t); small dots: single runs.",
+    "points": "Points: mean over runs; bars: 95 % confidence interval (Student's t); small dots: single runs.",
+}
 
 
 def _figure(
@@ -154,34 +194,19 @@ def _figure(
             panels.setdefault(panel(data, cell.cell, against, colouring), []).append(cell)
     nothing = [title for title, cells in panels.items() if not any(cell.summary.mean for cell in cells)]
     panels = {title: cells for title, cells in panels.items() if title not in nothing}
-    marks = paper.marks(metric.name) if paper else {}
     other = "" if colouring.factor == "security" else f"-{colouring.factor}"
     draw = _bars if against == "security" else _points
     charts = tuple(
-        draw(_Panel(data, metric, against, colouring, cells, marks), f"{metric.name}{other}-{number}", title)
+        draw(_Panel(data, metric, against, colouring, cells, paper), f"{metric.name}{other}-{number}", title)
         for number, (title, cells) in enumerate(
             sorted(panels.items(), key=lambda item: text.natural(item[0]))
         )
     )
     by = "" if colouring.factor == "security" else ", by TCP/IP stack of the hosts"
-    return Figure(
-        f"{metric.title}, {metric.display_unit}{by}",
-        _caption(data, metric, against, nothing, marks=bool(marks)),
-        charts,
-        main=metric.main,
-    )
-
-
-def _caption(data: ReportData, metric: Metric, against: Axis, nothing: Sequence[str], *, marks: bool) -> str:
-    what = "Bars: mean over runs; lines" if against == "security" else "Points: mean over runs; bars"
-    caption = (
-        f"Value of a run: {metric.definition}. {what}: 95 % confidence interval "
-        f"(Student's t); small dots: single runs. {metric.better.capitalize()} is better."
-    )
-    if any(name == metric.name for _, name in data.expected):
-        caption += " Thin lines across: predictions of the model."
-    caption += " Crosses: published values." if marks else ""
-    return caption + (f" No chart, because all values are 0: {'; '.join(nothing)}." if nothing else "")
+    caption = f"Value of a run: {metric.definition}. {metric.better.capitalize()} is better."
+    if nothing:
+        caption += f" No chart, because all values are 0: {'; '.join(nothing)}."
+    return Figure(f"{metric.title}, {metric.display_unit}{by}", caption, charts, main=metric.main)
 
 
 def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
@@ -192,14 +217,7 @@ def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
     value = alt.Y("value:Q", title=_axis_title(metric))
     if datasets["dots"]:
         layers.insert(0, _dots(shown, y=value))
-    if datasets["expected"]:
-        mark = named("expected").mark_tick(
-            orient="horizontal", thickness=1.2, size=26, style=["expected"], clip=True
-        )
-        layers.insert(0, mark.encode(y=_also(metric, "expected"), tooltip=_told(metric, "expected", "Model")))
-    if datasets["printed"]:
-        mark = named("printed").mark_point(**_CROSS)
-        layers.append(mark.encode(y=_also(metric, "printed"), tooltip=_told(metric, "printed", "Published")))
+    layers += _references(shown, alt.Y)
     chart = (
         alt.layer(*layers)
         .encode(
@@ -212,7 +230,7 @@ def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
             ),
             xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots, paddingOuter=0.5)),
         )
-        .resolve_scale(color="shared", shape="shared")
+        .resolve_scale(color="shared", shape="independent")
         .properties(width="container", height=_PANEL_HEIGHT, title=title, autosize=FIT)
     )
     return Chart(f"chart-{chart_id}", title, shown.description(title), spec_of(chart, **datasets))
@@ -223,15 +241,36 @@ def _axis_title(metric: Metric) -> str:
     return f"{metric.short}, {metric.display_unit}"
 
 
-def _also(metric: Metric, field: str) -> Any:
-    return alt.Y(f"{field}:Q", title=_axis_title(metric))
-
-
-def _told(metric: Metric, field: str, who: str) -> list[Any]:
-    return [
-        alt.Tooltip("slot:N", title=f"{who} for"),
-        alt.Tooltip(f"{field}:Q", title=f"{who}, {metric.display_unit}", format=f".{metric.decimals}f"),
-    ]
+def _references(shown: _Panel, channel: Any) -> list[Any]:
+    """The layers of predicted and of published values, each named in a legend. `channel` is that of the values."""
+    metric, datasets = shown.metric, shown.datasets
+    layers = []
+    for field, who in shown.references.items():
+        if not datasets[field]:
+            continue
+        shape, size = ("stroke", _LINE_LENGTH**2) if field == "expected" else ("cross", CROSS_SIZE)
+        mark = named(field).mark_point(
+            size=size,
+            angle=90 if shape == "stroke" and channel is alt.X else 0,
+            filled=shape == "cross",
+            strokeWidth=1.4,
+            style=["expected"],
+            clip=True,
+        )
+        value = channel(f"{field}:Q", title=_axis_title(metric))
+        layers.append(
+            mark.encode(
+                **({"x": value} if channel is alt.X else {"y": value}),
+                shape=reference_shape("of:N", shape),
+                tooltip=[
+                    alt.Tooltip("slot:N", title=f"{who} for"),
+                    alt.Tooltip(
+                        f"{field}:Q", title=f"{who}, {metric.display_unit}", format=f".{metric.decimals}f"
+                    ),
+                ],
+            )
+        )
+    return layers
 
 
 def _told_of_means(shown: _Panel) -> list[Any]:
@@ -291,14 +330,7 @@ def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
         .mark_rule(strokeWidth=2, clip=True)
         .encode(x=alt.X("low:Q", title=_axis_title(metric)), x2="high:Q", color=colour)
     )
-    line = named("expected").mark_tick(
-        orient="vertical", thickness=1.4, size=_BAR_HEIGHT - 6, style=["expected"]
-    )
-    cross = named("printed").mark_point(**_CROSS)
-    for field, who, mark in (("expected", "Model", line), ("printed", "Published", cross)):
-        if datasets[field]:
-            place = alt.X(f"{field}:Q", title=_axis_title(metric))
-            layers.append(mark.encode(x=place, tooltip=_told(metric, field, who)))
+    layers += _references(shown, alt.X)
     places: dict[str, Any] = {"y": alt.Y("x:N", sort=shown.ticks, title=None)}
     if len(ips) > 1:
         places["yOffset"] = alt.YOffset("ip:N", sort=ips, scale=alt.Scale(domain=ips))
@@ -306,6 +338,7 @@ def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
     chart = (
         alt.layer(*layers)
         .encode(**places)
+        .resolve_scale(shape="independent")
         .properties(
             width="container", autosize=FIT, title=title, height=len(shown.ticks) * len(ips) * _BAR_HEIGHT
         )

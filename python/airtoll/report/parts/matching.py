@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from airtoll.report.material import text
-from airtoll.report.material.data import ReportData
 from airtoll.report.parts.statements import Contrast, Statement, Tested
 from airtoll.stats import (
     Interval,
@@ -25,15 +24,6 @@ _SIGNIFICANT: Final = 0.05
 
 ByRound = Mapping[Cell, Mapping[int, float]]
 """The values of one metric by cell and round."""
-
-
-def values_of(data: ReportData) -> Mapping[str, ByRound]:
-    """The values of the counted runs, by metric."""
-    found: dict[str, dict[Cell, dict[int, float]]] = {}
-    for run in data.counting:
-        for name, value in run.values.items():
-            found.setdefault(name, {}).setdefault(run.run.cell, {})[run.run.replicate] = value
-    return found
 
 
 @dataclass(frozen=True)

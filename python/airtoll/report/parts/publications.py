@@ -102,6 +102,12 @@ class BesidePublication:
         fits = {name: fit_card(_card_points(self.points, name)) for name in CARD_METRICS}
         return {name: fit for name, fit in fits.items() if fit is not None}
 
+    @property
+    def short_name(self) -> str:
+        """The authors as papers cite them: "Kolahi and Almatrook", "Hayajneh et al."."""
+        surnames = [_surname(author) for author in self.publication.authors]
+        return f"{surnames[0]} et al." if len(surnames) > 2 else text.listing(surnames)
+
     def marks(self, metric: str) -> dict[Cell, float]:
         """The printed values of single cells, in the metric's unit, for figures."""
         found: dict[Cell, float] = {}
@@ -110,6 +116,15 @@ class BesidePublication:
                 agreeing = [cell for cell in self.data.means(metric) if self._is_of(point, cell)]
                 if len(agreeing) == 1:
                     found[agreeing[0]] = float(point.standard_value) / METRICS[metric].scale
+        return found
+
+    def change_marks(self, metric: str) -> dict[Cell, float]:
+        """The printed changes of single cells from the open network, in percent, for figures."""
+        found: dict[Cell, float] = {}
+        for point in reversed(self.points):  # printed values overwrite implied values
+            if point.metric == metric and point.change is not None and not point.over:
+                cells = (cell for cell in self._changes(metric) if self._is_of(point, cell))
+                found |= dict.fromkeys(cells, 100 * (float(point.standard_value) - 1))
         return found
 
     @cached_property
@@ -197,17 +212,17 @@ class BesidePublication:
             )
         return Grid(
             "published",
-            f"{', '.join(self.publication.authors)}: published and measured",
-            "The published values beside the values measured here"
+            f"{', '.join(self.publication.authors)}: published and {self.data.obtained}",
+            f"The published values beside the values {self.data.obtained} here"
             + (" and the model's predictions of the same cells." if modelled else ".")
-            + " Deviation: the measured value compared with the published value. The hardware, location and year "
-            "differ, so disagreement does not mean that either value is wrong.",
+            + f" Deviation: the {self.data.obtained} value compared with the published value. The hardware, location "
+            "and year differ, so disagreement does not mean that either value is wrong.",
             (
                 "Figure",
                 "Condition",
                 "Metric",
                 "Published",
-                "Measured here",
+                f"{self.data.obtained.capitalize()} here",
                 *(("Model",) if modelled else ()),
                 "Deviation",
             ),
@@ -218,6 +233,12 @@ class BesidePublication:
     def card_sentences(self) -> dict[str, str]:
         """A sentence about each fitted processor, by the metric's title."""
         return {METRICS[name].title: _of_card(fit) for name, fit in self.cards.items()}
+
+
+def _surname(author: str) -> str:
+    """The words after the last initial, or the last word of a name without initials."""
+    before, initial, after = author.rpartition(". ")
+    return after if initial and before else author.rpartition(" ")[2]
 
 
 def _has_statistic(point: Point, cells: Collection[Cell]) -> bool:

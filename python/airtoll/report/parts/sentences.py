@@ -1,84 +1,21 @@
-"""The sentences of a report: the findings, with their values and intervals, and the method."""
+"""The sentences of a report about its subject, method and verdicts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import Any
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
-from airtoll.report.material.rows import is_resolved, scaled
 from airtoll.report.parts import round_trips
-from airtoll.stats import METRICS, Interval, Metric, PairedRow, span
 from airtoll.study.cell import Method
 from airtoll.study.probes import PROBES
 
-_TRANSPORTS = ("udp", "tcp")  # UDP first: it shows the link's capacity, TCP also its own control loop
 
-
-@dataclass(frozen=True)
-class Findings:
-    """The content at the top of a report."""
-
-    headline: str
-    others: tuple[str, ...]  # the headline's sentence for other transports and levels
-    reaches: tuple["Reach", ...]  # the range of each metric's change over all flows
-
-    def by_metric(self) -> dict[str, dict[str, "Reach"]]:
-        """The reaches by the metric's short title and then by level."""
-        found: dict[str, dict[str, Reach]] = {}
-        for reach in self.reaches:
-            found.setdefault(reach.metric.short, {})[reach.level] = reach
-        return found
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The range of one metric's change over all flows."""
-
-    metric: Metric
-    level: str
-    change: str
-    n: int  # number of flows
-    resolved: int  # flows whose interval excludes 0
-    by_holm: int  # flows significant after Holm's correction
-    named: bool  # whether to name the level, because there are several
-
-    @property
-    def flows(self) -> str:
-        """The number of flows, and of flows in which the change is resolved."""
-        return f"{text.counted(self.n, 'flow')}, resolved in {self.resolved}; {self.by_holm} by Holm"
-
-    @property
-    def what(self) -> str:
-        """The metric, and the level if there are several."""
-        return f"{self.metric.title}, {self.level}" if self.named else self.metric.title
-
-
-def find(data: ReportData) -> Findings:
-    """The findings of a result.
-
-    The headline is the largest resolved throughput change of the flows with the largest and fastest packets, UDP
-    before TCP. If every sender offers less than the link carries, throughput is only the load, and the headline is a
-    delay instead.
-    """
-    comparison = data.comparison
-    if not data.counting:
-        return Findings(_nothing_counts(data), (), ())
-    if len(comparison.levels) < 2:
-        return Findings(_single_level(data), (), ())
-    metric = _headline_metric(data)
-    rows = [row for row in comparison.pairs if row.metric == metric.name and row.ratio.percent is not None]
-    alike: dict[tuple[str, str, str], list[PairedRow]] = defaultdict(list)
-    for row in _leading(data, rows):
-        shown = text.percent(row.ratio.percent), text.percent_interval(row.ratio.percent_ci95_t)
-        alike[row.cell.transport, *shown].append(row)
-    sentences = [_change(data, metric, *same) for same in alike.values()]
-    if not sentences:
-        sentences = [
-            f"No block has a pair of valid runs that measured {text.within(metric.title)}, so security levels cannot "
-            "be compared."
-        ]
-    return Findings(sentences[0], tuple(sentences[1:]), tuple(_reaches(data)))
+def lede(data: ReportData) -> Iterator[str]:
+    """The security levels, the flows and the runs: what a reader must know about the first sentences."""
+    yield subject(data)
+    yield run_counts(data)
+    yield from told_once(data)
 
 
 def table_note(data: ReportData) -> str:
@@ -94,11 +31,36 @@ def subject(data: ReportData) -> str:
     """One sentence about the security levels and the flows."""
     if not data.runs:
         return "No runs are planned."
-    levels = text.listing(text.level(level) for level in data.comparison.levels)
+    levels = text.levels(data.compared.levels)
     fixed = ", ".join(word for name, word in data.fixed.items() if name not in (*text.IN_FLOW, "security"))
     count = len({run.run.cell.model_copy(update={"security": "open"}) for run in data.runs})
     flows = f"{text.counted(count, 'flow')} ({fixed})" if fixed else text.counted(count, "flow")
     return f"Security: {levels}, each on {flows}."
+
+
+def told_once(data: ReportData) -> Iterator[str]:
+    """Why some levels are shown once: lab sim cannot tell them apart."""
+    others: dict[str, dict[Any, None]] = defaultdict(dict)
+    for cell, first in data.duplicates.items():
+        for name, level in first.model_dump(exclude={"security"}).items():
+            if level != (own := getattr(cell, name)):
+                others[name] |= {level: None, own: None}
+    for name, levels in others.items():
+        words = text.listing(text.factor(name, level) for level in levels)
+        yield f"Lab sim cannot tell {words} apart: they are one experiment, shown once."
+    for level in data.comparison.levels:
+        same = data.same_as(level)
+        if len(same) > 1:
+            on_hosts = all(cell.sealed_at == "host" for cell in data.duplicates if cell.security in same)
+            why = (
+                "it has no host CPU"
+                if on_hosts
+                else "their frames are equally long and take equally long to seal"
+            )
+            yield (
+                f"Lab sim cannot tell {text.levels(same)} apart, because {why}: they are one experiment, shown as "
+                f"{text.level(level)}."
+            )
 
 
 def run_counts(data: ReportData) -> str:
@@ -136,7 +98,7 @@ def _planned(data: ReportData) -> Iterator[str]:
     yield _replicates(m)
     yield (
         f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
-        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
+        f"runs for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
     )
     yield from round_trips.tool_sentences(data)
     yield from _loads(data)
@@ -170,7 +132,7 @@ def _replicates(m: Method) -> str:
         else f"its last two replicates differ by at most {m.within:g} % of the larger"
     )
     return (
-        f"Each cell is measured until {until}, with {m.least_repeats} to {m.repeats} replicates{kept}. The first "
+        f"Each cell is repeated until {until}, with {m.least_repeats} to {m.repeats} replicates{kept}. The first "
         "metric of the cell decides. All levels of a block continue until each has enough replicates; further runs "
         "are not needed."
     )
@@ -182,7 +144,7 @@ def _loads(data: ReportData) -> Iterator[str]:
     offered = {cell.offered for cell in cells if cell.transport == "udp"}
     if "max" in offered:
         yield (
-            "UDP offers the mean TCP throughput of the same cell, which is measured first."
+            "UDP offers the mean TCP throughput of the same cell, whose runs come first."
             if data.method.udp_load == "tcp"
             else "UDP offers 1.25 times the capacity of the open link, the same load for every level of a block."
         )
@@ -217,7 +179,7 @@ def _stacks(data: ReportData) -> Iterator[str]:
     systems = "; ".join(f"{name}: {stack.system}" for name, stack in stacks.items())
     yield (
         "Operating systems are imitated by settings of the hosts' TCP/IP stack; other differences between the systems "
-        f"are not measured. {systems}."
+        f"are not imitated. {systems}."
     )
 
 
@@ -227,133 +189,3 @@ def verdicts(data: ReportData) -> list[str]:
         run_counts(data),
         *(f"{run.run.id}: {'; '.join(run.outcome.reasons)}" for run in data.runs if run.is_invalid),
     ]
-
-
-def _headline_metric(data: ReportData) -> Metric:
-    limited = all(run.run.cell.offered != "max" for run in data.runs)
-    delays = [metric for metric in data.metrics if metric.main and metric.display_unit == "ms"]
-    return delays[0] if limited and delays else METRICS["throughput"]
-
-
-def _leading(data: ReportData, rows: Iterable[PairedRow]) -> list[PairedRow]:
-    """Per transport and level, the flow with the largest packets, IPv4 before IPv6, then the highest throughput.
-
-    Resolved changes come first, the largest before the others.
-    """
-    throughput = data.means("throughput")
-    best: dict[tuple[str, str], tuple[tuple[float, bool, float], PairedRow]] = {}
-    for row in rows:
-        key = row.cell.transport, row.cell.security
-        size = row.cell.packet_size, row.cell.ip == "ipv4", throughput.get(row.baseline, 0.0)
-        if key not in best or size > best[key][0]:
-            best[key] = size, row
-    return sorted((row for _, row in best.values()), key=_importance)
-
-
-def _importance(row: PairedRow) -> tuple[bool, int, float]:
-    """A sort key: the most important change is the least."""
-    ci = row.ratio.percent_ci95_t
-    resolved = ci is not None and not ci.contains(0)
-    return not resolved, _TRANSPORTS.index(row.cell.transport), -abs(row.ratio.log.mean or 0.0) * resolved
-
-
-def _change(data: ReportData, metric: Metric, row: PairedRow, *same: PairedRow) -> str:
-    """A sentence about a change, and about the levels that have the same change."""
-    told = _told(data, metric, row)
-    if not same:
-        return told
-    levels = text.listing(text.level(other.cell.security) for other in same)
-    return f"{told} The change is the same with {levels}."
-
-
-def _told(data: ReportData, metric: Metric, row: PairedRow) -> str:
-    cell, percent, ci = row.cell, row.ratio.percent, row.ratio.percent_ci95_t
-    assert percent is not None
-    of_throughput = metric.name == "throughput"
-    transport = text.factor("transport", cell.transport)
-    what = f"{transport} throughput" if of_throughput else text.within(metric.title)
-    where = f"at {text.factor('packet_size', cell.packet_size)} over {text.factor('ip', cell.ip)}"
-    for name in data.varying:
-        where += f", {text.factor(name, getattr(cell, name))}"
-    who = text.level(cell.security)
-    than = "" if row.baseline.security == "open" else f" against {text.level(row.baseline.security)}"
-    if ci is None:
-        amount = text.signed_percent(percent)
-        return f"{who} changes {what} {where}{than} by {amount}; a single pair of runs has no interval."
-    if ci.contains(0):
-        amount = f"{text.signed_percent(percent)} {text.percent_interval(ci)}"
-        return f"{who} has no measurable effect on {what} {where}{than}: {amount}."
-    below = Interval(-ci.high, -ci.low)
-    size, shown = (percent, ci) if percent > 0 else (-percent, below)
-    amount = f"{text.percent(size, sign=False)} % {text.percent_interval(shown, sign=False)}"
-    if of_throughput and percent < 0:
-        return f"{who} costs {amount} of {what} {where}{than}."
-    verb = "raises" if percent > 0 else "lowers"
-    return f"{who} {verb} {what} {where} by {amount}{than}."
-
-
-def _reaches(data: ReportData) -> list[Reach]:
-    """The ranges of the main metrics: in percent if every flow has a ratio, otherwise in the metric's unit."""
-    reaches = []
-    several = len(data.comparison.levels) > 2
-    for security in data.comparison.levels[1:]:
-        for metric in data.metrics:
-            rows = [
-                p
-                for p in data.comparison.pairs
-                if (p.metric, p.cell.security) == (metric.name, security) and p.difference.n
-            ]
-            percent = metric.relative and all(row.ratio.percent is not None for row in rows)
-            found = span(
-                (r.ratio.percent, r.ratio.percent_ci95_t)
-                if percent
-                else (r.difference.mean, r.difference.ci95_t)
-                for r in rows
-            )
-            if not metric.main or found is None:
-                continue
-            ends = (
-                (found.low, found.high)
-                if percent
-                else (metric.display(found.low), metric.display(found.high))
-            )
-            points = metric.display_unit == "%"
-            decimals = min(metric.decimals, 2) if points else metric.decimals
-            low, high = (
-                text.percent(end, 1) if percent else text.number(end, decimals, sign=True) for end in ends
-            )
-            unit = "%" if percent else metric.change_unit
-            reaches.append(
-                Reach(
-                    metric=metric,
-                    level=text.level(security),
-                    named=several,
-                    change=f"{low} {unit}" if low == high else f"{low} to {high} {unit}",
-                    n=found.n,
-                    resolved=found.resolved,
-                    by_holm=sum(map(is_resolved, rows)),
-                )
-            )
-    return reaches
-
-
-def _single_level(data: ReportData) -> str:
-    level = text.level(data.comparison.levels[0])
-    found = [c for c in data.comparison.cells if c.metric == "throughput" and c.summary.mean is not None]
-    tail = "There is no other security level to compare it with."
-    if not found:
-        return f"Only {level} was measured. {tail}"
-    largest = max(found, key=lambda c: (c.cell.transport == "udp", c.cell.packet_size))
-    metric, ci = METRICS["throughput"], largest.summary.ci95_t
-    assert largest.summary.mean is not None
-    mean = text.number(metric.display(largest.summary.mean), metric.decimals)
-    amount = text.joined(mean, metric.display_unit, text.interval(scaled(ci, metric), metric.decimals))
-    return f"With {level}, {data.flow(largest.cell)} carries {amount}. {tail}"
-
-
-def _nothing_counts(data: ReportData) -> str:
-    if not data.runs:
-        return "The plan has no runs."
-    if all(run.record is None for run in data.runs):
-        return f"None of {text.counted(len(data.runs), 'planned run')} is finished: there is nothing to report yet."
-    return f"No run is counted, so there are no figures: {text.reasons(data.comparison.left_out)}."

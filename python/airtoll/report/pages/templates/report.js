@@ -13,7 +13,7 @@
     const axis = {
       domainColor: line, gridColor: line, tickColor: line, labelColor: muted, titleColor: muted,
       labelFont: font, titleFont: font, titleFontWeight: "normal", labelFontSize: 11, titleFontSize: 11,
-      gridOpacity: 0.6, labelLimit: 170,
+      gridOpacity: 0.6, labelLimit: 170, labelFlush: false,
     };
     return {
       background: "transparent",
@@ -26,7 +26,7 @@
       legend: {
         labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, titleFontWeight: "normal",
         orient: "bottom", direction: "horizontal", titleOrient: "left", labelFontSize: 11, titleFontSize: 11,
-        symbolSize: 60, columnPadding: 12, symbolBaseStrokeColor: muted,
+        symbolSize: 60, columnPadding: 12, columns: narrow.matches ? 2 : 4, symbolBaseStrokeColor: muted,
         layout: { bottom: { anchor: "start", direction: narrow.matches ? "vertical" : "horizontal", margin: narrow.matches ? 4 : 26, center: false } },
       },
       style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
