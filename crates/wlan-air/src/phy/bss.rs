@@ -2,8 +2,8 @@
 //! them.
 
 use super::{
-    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, GuardInterval, Mode, Modulation, NonHtRate, Phy,
-    PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
+    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, DSSS, ERP, ErpSlot, GuardInterval, Mode,
+    Modulation, NonHtRate, Phy, PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
 };
 use crate::Nanos;
 
@@ -20,6 +20,8 @@ pub struct Bss {
     preamble: Preamble,
     /// BSSBasicRateSet: one bit per non-HT rate of the PHYs that the stations support, oldest PHY first.
     basic: u32,
+    /// Whether an 802.11b station is associated (`NonERP_Present`, 9.4.2.11).
+    has_dot11b_stations: bool,
 }
 
 impl Bss {
@@ -36,6 +38,7 @@ impl Bss {
             timing: timing.expect("a PHY, or a PHY that it extends, declares its timing"),
             preamble: Preamble::Long,
             basic: 0,
+            has_dot11b_stations: false,
         };
         for (bit, _, rate) in bss.non_ht_rates() {
             bss.basic |= u32::from(rate.is_basic) << bit;
@@ -59,6 +62,46 @@ impl Bss {
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Bss {
         Bss { timing, ..self }
+    }
+
+    /// The same BSS with this slot. A BSS without ERP stations has a single slot, and stays the same: 9 us in the 5 GHz
+    /// band (Tables 17-21, 19-25, 21-29), 20 us with 802.11b (Table 16-4).
+    #[must_use]
+    pub fn with_slot(self, slot: ErpSlot) -> Bss {
+        if self.has_erp_stations() {
+            self.with_timing(slot.timing())
+        } else {
+            self
+        }
+    }
+
+    /// The same BSS with an associated 802.11b station. A BSS without ERP stations stays the same.
+    ///
+    /// The BSS then has the long slot (9.4.1.4) and, as hostapd's BSSs, the basic rates 1, 2, 5.5 and 11 Mbit/s,
+    /// because every station must support all basic rates. Frames that protect a PPDU from the station have such a
+    /// rate (10.27.2).
+    #[must_use]
+    pub fn with_dot11b_stations(self) -> Bss {
+        if !self.has_erp_stations() {
+            return self;
+        }
+        let dsss_rates = self.non_ht_rates().filter(|(_, phy, _)| **phy == DSSS);
+        Bss {
+            basic: dsss_rates.fold(0, |basic, (bit, ..)| basic | 1 << bit),
+            has_dot11b_stations: true,
+            ..self.with_slot(ErpSlot::Long)
+        }
+    }
+
+    /// Whether an 802.11b station is associated, which cannot decode OFDM (`NonERP_Present`, 9.4.2.11).
+    #[must_use]
+    pub const fn has_dot11b_stations(&self) -> bool {
+        self.has_dot11b_stations
+    }
+
+    /// Whether the BSS has stations of clause 18 or later in the 2.4 GHz band.
+    fn has_erp_stations(&self) -> bool {
+        self.phy.supports(&ERP, self.band)
     }
 
     /// The same BSS with another BSSBasicRateSet: at least one non-HT rate of its PHY. The preamble of a DSSS
@@ -157,18 +200,33 @@ impl Bss {
         self.control_response(mode).ppdu_duration(BLOCK_ACK_LEN_B)
     }
 
-    /// Airtime of the RTS before a frame of `mode`. The RTS has the rate of the frame's control response; the
-    /// standard leaves this choice to the station (10.6.6.2).
+    /// Mode of the RTS before a frame of `mode`: that of the frame's control response. The standard leaves this choice
+    /// to the station (10.6.6.2), unless the RTS must reach 802.11b stations (10.27.2).
+    #[must_use]
+    pub fn rts_mode(&self, mode: &Mode) -> Mode {
+        self.erp_protection_mode()
+            .filter(|_| self.has_dot11b_stations)
+            .unwrap_or_else(|| self.control_response(mode))
+    }
+
+    /// Airtime of the RTS before a frame of `mode`.
     #[must_use]
     pub fn rts_duration(&self, mode: &Mode) -> Nanos {
-        self.control_response(mode).ppdu_duration(RTS_LEN_B)
+        self.rts_mode(mode).ppdu_duration(RTS_LEN_B)
     }
 
     /// Airtime of the CTS that answers this RTS.
     #[must_use]
     pub fn cts_duration(&self, mode: &Mode) -> Nanos {
-        self.control_response(&self.control_response(mode))
+        self.control_response(&self.rts_mode(mode))
             .ppdu_duration(CTS_LEN_B)
+    }
+
+    /// Mode of the CTS-to-self before a frame of `mode` (10.27.2).
+    #[must_use]
+    pub fn cts_to_self_mode(&self, mode: &Mode) -> Mode {
+        self.erp_protection_mode()
+            .unwrap_or_else(|| self.control_response(mode))
     }
 
     /// `AckTimeout` and `CTSTimeout`: the time after its PPDU for which a station waits for an answer. It is

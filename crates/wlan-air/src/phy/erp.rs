@@ -41,7 +41,7 @@ pub enum ErpSlot {
 
 impl ErpSlot {
     /// Table 18-5.
-    const fn timing(self) -> Timing {
+    pub(super) const fn timing(self) -> Timing {
         let (slot_us, cca_us) = match self {
             ErpSlot::Short => (9, 4),
             ErpSlot::Long => (20, 15),
