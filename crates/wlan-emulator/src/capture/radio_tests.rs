@@ -51,46 +51,43 @@ fn frames_have_the_signal_and_the_noise_at_their_receiver() {
     }
 }
 
-/// 9.4.1.4 and 9.4.2.11: `NonERP_Present`, `Use_Protection`, `Barker_Preamble_Mode`, and no short slot.
+/// 9.4.1.4 and 9.4.2.11: `NonERP_Present`, `Use_Protection`, `Barker_Preamble_Mode`, and no short slot. 10.27.2: a
+/// CTS-to-self at the highest basic DSSS rate.
 #[test]
-fn beacons_tell_stations_of_associated_802_11b_stations() {
+fn beacons_announce_802_11b_stations_and_frames_are_protected_from_them() {
     let fields = [
         "wlan.erp_info.erp_present",
         "wlan.erp_info.use_protection",
         "wlan.erp_info.barker_preamble_mode",
         "wlan.fixed.capabilities.short_slot_time",
-        "wlan.supported_rates",
+        "wlan_radio.data_rate",
     ];
-    for (of, expected) in [
-        (json!({}), ["0", "0", "0", "1"]),
-        (json!({"slot": "long"}), ["0", "0", "0", "0"]),
-        (json!({"protection": "cts-to-self"}), ["1", "1", "0", "1"]),
-        (json!({"dot11b_stations": true}), ["1", "1", "1", "0"]),
+    for (mut of, announced, cts_mbps) in [
+        (json!({}), ["0", "0", "0", "1"], None),
+        (json!({"slot": "long"}), ["0", "0", "0", "0"], None),
+        (
+            json!({"protection": "cts-to-self"}),
+            ["1", "1", "0", "1"],
+            Some("2"),
+        ),
+        (json!({"dot11b_stations": true}), ["1", "1", "1", "0"], Some("11")),
     ] {
-        let mut of = of;
         of["phy"] = "erp".into();
         of["beacon_interval_tu"] = 20.into();
-        let (told, file) = performed(&words(&of), 0, 0, Nanos::from_ms(25));
-        let Some(beacons) = seen(&told, &file, &fields) else {
+        let (told, file) = performed(&words(&of), 1, 0, Nanos::from_ms(25));
+        let Some(seen) = seen(&told, &file, &fields) else {
             return;
         };
-        let beacon = &beacons[0].1[0];
-        let told: Vec<_> = beacon[..4]
-            .iter()
-            .map(|flag| match &flag[..] {
-                "True" => "1",
-                "False" => "0",
-                flag => flag,
-            })
-            .collect();
-        assert_eq!(told, expected, "{of}");
-        // 1, 2, 5.5 and 11 Mbit/s with the bit of basic rates (0x82, 0x84, 0x8b, 0x96), then 6 Mbit/s.
-        let mixed = of.get("dot11b_stations").is_some();
-        let first = if mixed {
-            "0x82,0x84,0x8b,0x96,0x0c"
-        } else {
-            "0x82,0x84,0x0b,0x16,0x8c"
+        let of_kind = |kind| {
+            let frames = seen.iter().find(|(told, _)| told.ppdu.kind == kind);
+            frames.map(|(_, frames)| &frames[0])
         };
-        assert!(beacon[4].starts_with(first), "{of}: {}", beacon[4]);
+        let flags = of_kind(Kind::Beacon).unwrap()[..4].iter();
+        let flags: Vec<_> = flags
+            .map(|flag| flag.replace("True", "1").replace("False", "0"))
+            .collect();
+        assert_eq!(flags, announced, "{of}");
+        let mbps = of_kind(Kind::CtsToSelf).map(|frame| &frame[4][..]);
+        assert_eq!(mbps, cts_mbps, "{of}");
     }
 }
