@@ -2,8 +2,8 @@
 //! them.
 
 use super::{
-    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, DSSS, ERP, ErpSlot, GuardInterval, Mode,
-    Modulation, NonHtRate, Phy, PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
+    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, GuardInterval, Mode, Modulation, NonHtRate, Phy,
+    PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
 };
 use crate::Nanos;
 
@@ -64,32 +64,15 @@ impl Bss {
         Bss { timing, ..self }
     }
 
-    /// The same BSS with this slot. A BSS without ERP stations has a single slot, and stays the same: 9 us in the 5 GHz
-    /// band (Tables 17-21, 19-25, 21-29), 20 us with 802.11b (Table 16-4).
-    #[must_use]
-    pub fn with_slot(self, slot: ErpSlot) -> Bss {
-        if self.has_erp_stations() {
-            self.with_timing(slot.timing())
-        } else {
-            self
-        }
-    }
-
-    /// The same BSS with an associated 802.11b station. A BSS without ERP stations stays the same.
-    ///
-    /// The BSS then has the long slot (9.4.1.4) and, as hostapd's BSSs, the basic rates 1, 2, 5.5 and 11 Mbit/s,
-    /// because every station must support all basic rates. Frames that protect a PPDU from the station have such a
-    /// rate (10.27.2).
-    #[must_use]
-    pub fn with_dot11b_stations(self) -> Bss {
-        if !self.has_erp_stations() {
-            return self;
-        }
-        let dsss_rates = self.non_ht_rates().filter(|(_, phy, _)| **phy == DSSS);
+    /// The same BSS with an associated 802.11b station: its DSSS rates are its basic rates.
+    pub(super) fn for_dot11b_stations(self) -> Bss {
+        let dsss = self
+            .non_ht_modes()
+            .filter(|(_, mode)| mode.dsss_preamble().is_some());
         Bss {
-            basic: dsss_rates.fold(0, |basic, (bit, ..)| basic | 1 << bit),
+            basic: dsss.fold(0, |basic, (bit, _)| basic | 1 << bit),
             has_dot11b_stations: true,
-            ..self.with_slot(ErpSlot::Long)
+            ..self
         }
     }
 
@@ -99,9 +82,10 @@ impl Bss {
         self.has_dot11b_stations
     }
 
-    /// Whether the BSS has stations of clause 18 or later in the 2.4 GHz band.
-    fn has_erp_stations(&self) -> bool {
-        self.phy.supports(&ERP, self.band)
+    /// Whether the BSS has the rates of clause 16 and those of clause 18.
+    pub(super) fn is_erp(&self) -> bool {
+        let is_dsss = |(_, mode): (usize, Mode)| mode.dsss_preamble().is_some();
+        self.non_ht_modes().any(is_dsss) && !self.non_ht_modes().all(is_dsss)
     }
 
     /// The same BSS with another BSSBasicRateSet: at least one non-HT rate of its PHY. The preamble of a DSSS
@@ -268,10 +252,10 @@ impl Bss {
 
     /// The BSSBasicRateSet in ascending order, DSSS before OFDM.
     pub fn basic_rates(&self) -> impl Iterator<Item = Mode> + use<> {
-        let bss = *self;
-        bss.non_ht_rates()
-            .filter(move |(bit, ..)| bss.basic >> bit & 1 == 1)
-            .map(move |(_, phy, rate)| bss.non_ht_mode(phy, rate, bss.preamble))
+        let basic = self.basic;
+        self.non_ht_modes()
+            .filter(move |(bit, _)| basic >> bit & 1 == 1)
+            .map(|(_, mode)| mode)
     }
 
     /// All non-HT rates of the BSS in kbit/s, in ascending order, DSSS before OFDM, and whether each is a
@@ -293,6 +277,13 @@ impl Bss {
             .flat_map(|phy| phy.rates.non_ht().iter().map(move |rate| (phy, *rate)))
             .enumerate()
             .map(|(bit, (phy, rate))| (bit, phy, rate))
+    }
+
+    /// The modes of [`Bss::non_ht_rates`], each with its bit in the BSSBasicRateSet.
+    fn non_ht_modes(&self) -> impl Iterator<Item = (usize, Mode)> + use<> {
+        let bss = *self;
+        bss.non_ht_rates()
+            .map(move |(bit, phy, rate)| (bit, bss.non_ht_mode(phy, rate, bss.preamble)))
     }
 
     /// The bit of a PHY's first non-HT rate in the BSSBasicRateSet.

@@ -142,7 +142,7 @@ fn a_channel_that_contradicts_itself_is_refused() {
 }
 
 /// 8 KB are 16 384 octets of memory in Linux: seven datagrams of 1472 octets at the receiver, eight at the sender. A sender
-/// that waits fills A-MPDUs of at most eight; otherwise, the receiver loses all but seven of a longer A-MPDU.
+/// that waits fills A-MPDUs of at most eight; otherwise, the receiver keeps seven of a longer A-MPDU.
 #[test]
 fn udp_buffers_limit_the_datagrams_of_an_ampdu() {
     let answer = |send: bool, receive: bool| {
