@@ -66,7 +66,11 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         ({"path_loss": {"exponent": 3.0}}, "error_model", "nist"),
         ({"phy": "ht", "rate": "mcs7", "streams": 2}, "streams", 2),
         ({"snr": [[0, 20], [20.5, 0]]}, "snr_db", ((0, 20), (20.5, 0))),
-        ({"path_loss": {"model": "tgn-b", "distance_m": 5}}, "path_loss", {"model": "tgn-b", "distance_m": 5}),
+        (
+            {"path_loss": {"model": "tgn-b", "distance_m": 5}},
+            "path_loss",
+            {"model": "tgn-b", "distance_m": 5},
+        ),
         ({"path_loss": {"distance_m": [[0, 5], [5, 0]]}}, "path_loss", {"distance_m": ((0, 5), (5, 0))}),
         ({"snr": 20, "coherence_time": "20 ms", "k_factor": "3 dB"}, "coherence_time_us", 20_000),
         ({"udp_buffer": "8192 B"}, "udp_send_buffer_bytes", 8192),
