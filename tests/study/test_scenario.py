@@ -73,8 +73,7 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         ),
         ({"path_loss": {"distance_m": [[0, 5], [5, 0]]}}, "path_loss", {"distance_m": ((0, 5), (5, 0))}),
         ({"snr": 20, "coherence_time": "20 ms", "k_factor": "3 dB"}, "coherence_time_us", 20_000),
-        ({"udp_buffer": "8192 B"}, "udp_send_buffer_bytes", 8192),
-        ({"udp_buffer": "8192 B"}, "udp_receive_buffer_bytes", 8192),
+        ({"udp_buffer": "8192 B"}, "udp_buffer_bytes", 8192),
     ],
 )
 def test_defaults_follow_from_the_given_keys(words: dict[str, object], key: str, value: object) -> None:
@@ -182,15 +181,16 @@ def test_a_stack_replaces_the_host_settings_of_the_link() -> None:
     assert link.with_stack(None) is link
 
 
-def test_only_the_hosts_of_lab_air_never_wait_for_their_send_buffers(cell: Callable[..., Cell]) -> None:
+def test_the_udp_sockets_of_lab_air_are_above_tun_devices(cell: Callable[..., Cell]) -> None:
     link = LinkSettings(udp_buffer=8192)
     words = {lab: scenario_of(cell(lab=lab), link).wire() for lab in ("air", "linux", "sim")}
-    assert {lab: "udp_send_buffer_bytes" in of_lab for lab, of_lab in words.items()} == {
-        "air": False,
-        "linux": True,
-        "sim": True,
+    assert {lab: of_lab.get("udp_tun") for lab, of_lab in words.items()} == {
+        "air": True,
+        "linux": None,
+        "sim": None,
     }
-    assert all(of_lab["udp_receive_buffer_bytes"] == 8192 for of_lab in words.values())
+    assert all(of_lab["udp_buffer_bytes"] == 8192 for of_lab in words.values())
+    assert "udp_tun" not in scenario_of(cell(lab="air"), LinkSettings()).wire()
 
 
 def test_a_path_loss_of_the_link_is_that_of_the_scenario(cell: Callable[..., Cell]) -> None:

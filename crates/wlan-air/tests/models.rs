@@ -8,7 +8,7 @@ use wlan_air::analytic::{
     closed_loop_round_trip, idle_round_trip, saturated_single_station, saturated_stations,
 };
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode, Preamble};
-use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, UdpBuffers, Wired};
+use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, UdpSockets, Wired};
 use wlan_air::tcp::IpVersion;
 use wlan_air::{Access, Aggregation, Beacons, MediumConfig, Nanos, Protection, StationConfig};
 
@@ -331,7 +331,7 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         ip: IpVersion::V4,
         contender: 0,
         mtu_b: None,
-        buffers: UdpBuffers::default(),
+        sockets: UdpSockets::default(),
     };
     // Half of the time opens the request, half seals the response.
     let responder = Processor {

@@ -83,10 +83,8 @@ class Scenario(MediumSettings):
         "Traffic",
     )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
-    udp_blocks: Annotated[bool, *switch()] | None = setting(
-        "Whether a full send buffer of a UDP socket (udp_buffer) blocks its program; default: true.",
-        "Traffic",
-        None,
+    udp_tun: Annotated[bool, *switch()] | None = setting(
+        "Whether the UDP sockets with a udp_buffer are above TUN devices, as in lab air.", "Traffic", None
     )
     hears: Annotated[Matrix, *key(_hears)] | None = setting(
         "Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
@@ -116,10 +114,6 @@ class Scenario(MediumSettings):
         if self.snr == "none":
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
-        blocks = words.pop("udp_blocks", True)
-        if (buffer_b := words.pop("udp_buffer", None)) is not None:
-            words["udp_receive_buffer_bytes"] = buffer_b
-            words |= {"udp_send_buffer_bytes": buffer_b} if blocks else {}
         grouped: dict[str, Any] = {}
         for word, value in words.items():
             group, name = _GROUPED.get(word, ("", _UNITS.get(word, word)))
@@ -165,6 +159,7 @@ _UNITS: Final = {
     "k_factor": "k_factor_db",
     "coherence_time": "coherence_time_us",
     "window": "window_bytes",
+    "udp_buffer": "udp_buffer_bytes",
     "receive_buffer": "receive_buffer_bytes",
     "beacon_interval": "beacon_interval_tu",
     "offered": "offered_mbps",
@@ -202,7 +197,7 @@ def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
         levels["offered"] = of.offered
     settings = {word: getattr(link, word) for word in MediumSettings.model_fields}
     if of.lab == "air" and link.udp_buffer is not None:
-        words = {"udp_blocks": False, **words}  # its TUN devices take datagrams at once
+        words = {"udp_tun": True, **words}
     if of.crypto_at == "by-suite" and of.sealed_at == "host":  # no card seals these frames
         settings |= {"processor_frame": None, "processor_byte": None, "processor_clock": None}
     return Scenario.model_construct(**{**settings, **levels, **words})

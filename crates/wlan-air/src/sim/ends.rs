@@ -21,7 +21,7 @@ impl Network<'_> {
             self.reassemble(packet)
         };
         if let Some(packet) = whole
-            && self.sockets[flow as usize].receive(back, packet.ip_len_b)
+            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more)
         {
             self.take(packet);
         }

@@ -24,4 +24,4 @@ pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};
 pub use processor::Processor;
 pub use saturated::{Saturated, saturated};
 pub use scenario::{End, Flow, Scenario, ScenarioError, Source, Tcp, Wired};
-pub use socket::UdpBuffers;
+pub use socket::UdpSockets;

@@ -96,7 +96,7 @@ impl<'a> Network<'a> {
             sockets: scenario
                 .flows
                 .iter()
-                .map(|flow| Sockets::new(flow.buffers))
+                .map(|flow| Sockets::new(flow.sockets))
                 .collect(),
             outcomes: vec![FlowOutcome::default(); scenario.flows.len()],
             processors: scenario.processors.iter().copied().map(working).collect(),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use wlan_air::Nanos;
-use wlan_air::sim::{End, Flow, Source, Tcp, UdpBuffers};
+use wlan_air::sim::{End, Flow, Source, Tcp, UdpSockets};
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
 use wlan_air::traffic::VideoConfig;
 use wlan_frames::LlcSnap;
@@ -35,8 +35,8 @@ pub(super) struct Traffic {
     timestamps: Option<bool>,
     segmentation_offload: Option<bool>,
     ip_fragments: Option<bool>,
-    udp_send_buffer_bytes: Option<u64>,
-    udp_receive_buffer_bytes: Option<u64>,
+    udp_buffer_bytes: Option<u64>,
+    udp_tun: Option<bool>,
 }
 
 impl Traffic {
@@ -59,7 +59,7 @@ impl Traffic {
             ip,
             contender: 0,
             mtu_b: self.fragments().then_some(MTU_B),
-            buffers: self.buffers(),
+            sockets: self.sockets(),
         };
         let between = |(station, peer)| match self.direction {
             Direction::Up => vec![flow(station, peer)],
@@ -108,14 +108,11 @@ impl Traffic {
         self.transport == Transport::Udp && self.ip_fragments.unwrap_or(false)
     }
 
-    /// The buffers of UDP sockets. The sockets of TCP have a window.
-    fn buffers(&self) -> UdpBuffers {
-        match self.transport {
-            Transport::Tcp => UdpBuffers::default(),
-            Transport::Udp => UdpBuffers {
-                send_b: self.udp_send_buffer_bytes,
-                receive_b: self.udp_receive_buffer_bytes,
-            },
+    /// The sockets of datagrams. Those of TCP have a window.
+    fn sockets(&self) -> UdpSockets {
+        UdpSockets {
+            buffer_b: self.udp_buffer_bytes.filter(|_| self.transport == Transport::Udp),
+            tun: self.udp_tun.unwrap_or(false),
         }
     }
 
