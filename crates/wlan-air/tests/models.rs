@@ -3,7 +3,7 @@
 mod common;
 
 use common::{route, uplink};
-use wlan_air::analytic::{Contention, ContentionModel};
+use wlan_air::analytic::{Contention, ContentionModel, Saturated};
 use wlan_air::analytic::{
     closed_loop_round_trip, idle_round_trip, saturated_single_station, saturated_stations,
 };
@@ -46,6 +46,14 @@ fn relative_error(value: f64, reference: f64) -> f64 {
     (value / reference - 1.0).abs()
 }
 
+/// The closed form of one saturated 802.11a station, MSDU of 1500 octets.
+fn alone_by_closed_form(rate_mbps: u16, security_b: usize) -> Saturated {
+    let mode = Mode::ofdm(rate_mbps).unwrap();
+    let (access, none) = (Access::dcf(), Aggregation::NONE);
+    let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
+    saturated_single_station(&Bss::ofdm(), &mode, &access, &none, Protection::None, len_b)
+}
+
 /// One saturated 802.11a station, MSDU of 1500 octets: 34 + 67.5 + PPDU + 16 + Ack us, computed by hand.
 #[test]
 fn closed_form_gives_the_cycle_of_802_11a() {
@@ -56,16 +64,7 @@ fn closed_form_gives_the_cycle_of_802_11a() {
         (54, 28.0, [57.0, 58.0, 58.0, 58.0, 58.0]),
     ] {
         for (security_b, symbols) in SECURITY_B.into_iter().zip(symbols) {
-            let mode = Mode::ofdm(rate).unwrap();
-            let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
-            let cycle = saturated_single_station(
-                &Bss::ofdm(),
-                &mode,
-                &Access::dcf(),
-                &Aggregation::NONE,
-                Protection::None,
-                len_b,
-            );
+            let cycle = alone_by_closed_form(rate, security_b);
             assert_eq!(
                 cycle.cycle_us(),
                 34.0 + 67.5 + 20.0 + 4.0 * symbols + 16.0 + ack_us
@@ -79,17 +78,7 @@ fn closed_form_gives_the_cycle_of_802_11a() {
 fn closed_form_agrees_with_ns3_within_a_thousandth() {
     for (rate, measured) in NS3_SINGLE_STATION {
         for (security_b, measured) in SECURITY_B.into_iter().zip(measured) {
-            let mode = Mode::ofdm(rate).unwrap();
-            let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
-            let goodput = saturated_single_station(
-                &Bss::ofdm(),
-                &mode,
-                &Access::dcf(),
-                &Aggregation::NONE,
-                Protection::None,
-                len_b,
-            )
-            .goodput_mbps(1500);
+            let goodput = alone_by_closed_form(rate, security_b).goodput_mbps(1500);
             assert!(
                 relative_error(goodput, measured) < 0.001,
                 "{rate} Mbit/s, +{security_b} B: {goodput}"
