@@ -25,7 +25,7 @@ pub(crate) struct Air {
     streams: Option<u8>,
     /// The default is the PHY's first band.
     band: Option<Word<Band>>,
-    /// The default is the long preamble, because 1 Mbit/s has no short preamble.
+    /// Preamble of DSSS frames. The default is the long preamble, because 1 Mbit/s has no short preamble.
     preamble: Option<Word<Preamble>>,
     /// The slot in the 2.4 GHz band. The default is the short slot, unless 802.11b stations are associated.
     slot: Option<Word<ErpSlot>>,
@@ -135,7 +135,10 @@ impl Air {
     /// # Errors
     /// The stations do not support the slot.
     pub fn bss(&self, mode: &Mode) -> Result<Bss, AirError> {
-        let bss = Bss::for_mode(mode);
+        let bss = match self.preamble {
+            Some(Word(preamble)) => Bss::for_mode(mode).with_preamble(preamble),
+            None => Bss::for_mode(mode),
+        };
         let Word(slot) = self.slot.unwrap_or(Word(ErpSlot::Short));
         if self.slot.is_some() && *mode.phy() == DSSS && slot == ErpSlot::Short {
             return Err(AirError::not_on_phy(
@@ -159,17 +162,20 @@ impl Air {
     }
 
     /// The settings, which the PHY supports one by one.
-    fn settings(&self, phy: &Phy) -> Result<Settings, AirError> {
+    fn settings(&self, phy: &'static Phy) -> Result<Settings, AirError> {
         let rate = self.rate_on(phy)?;
         self.check_bandwidth_on(phy)?;
         self.check_streams_on(phy)?;
+        let band = one_of(phy, "band", self.band, phy.bands)?;
+        // With a newer PHY in the 2.4 GHz band, the preamble is that of its DSSS frames: beacons and protection.
+        let of_bss = *phy != DSSS && phy.supports(&DSSS, band);
         Ok(Settings {
             rate,
             bandwidth_mhz: self.bandwidth,
             gi: one_of(phy, "gi", Some(self.gi), phy.guard_intervals)?,
             streams: self.streams,
-            band: one_of(phy, "band", self.band, phy.bands)?,
-            preamble: one_of(phy, "preamble", self.preamble, phy.preambles)?,
+            band,
+            preamble: one_of(phy, "preamble", self.preamble.filter(|_| !of_bss), phy.preambles)?,
         })
     }
 

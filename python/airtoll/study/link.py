@@ -149,7 +149,7 @@ class MediumSettings(TcpSettings):
     FORMER: ClassVar[Former] = {"dtim_period": "was removed: it had no effect on any measurement"}
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = setting(
-        "PHY preamble of dsss: long or short.", "PHY"
+        "PHY preamble of DSSS frames in the 2.4 GHz band: long or short.", "PHY"
     )
     band: Annotated[Band, *name_of(Band)] | None = setting("Frequency band of ht: 2.4 GHz or 5 GHz.", "PHY")
     slot: Annotated[Slot, *name_of(Slot)] | None = setting(

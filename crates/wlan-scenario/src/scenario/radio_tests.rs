@@ -21,6 +21,9 @@ fn dot11b_stations_cost_the_long_slot_and_the_protection() {
     let rts = [("dot11b_stations", true.into()), ("protection", "rts-cts".into())];
     assert_eq!(closed(&rts), (50.0, 150.0, 430.0));
     assert_eq!(closed(&[("dot11b_stations", false.into())]), (28.0, 67.5, 0.0));
+    // The short preamble takes 96 us less.
+    let short = [("dot11b_stations", true.into()), ("preamble", "short".into())];
+    assert_eq!(closed(&short), (50.0, 150.0, 117.0));
 }
 
 /// A study compares 802.11a and g with the same settings: 802.11b has no channel in the 5 GHz band.
