@@ -161,10 +161,10 @@ fn udp_buffers_limit_the_datagrams_of_an_ampdu() {
         let answer = scenario(&words).simulate().unwrap();
         (number(&answer, "/throughput_mbps"), number(&answer, "/loss"))
     };
-    let buffer = ("udp_buffer_bytes", json!(8192));
+    let of_tun = [("udp_buffer_bytes", json!(8192)), ("udp_tun", true.into())];
     let (free_mbps, _) = answer(&[]);
-    let (waiting_mbps, lost_waiting) = answer(&[buffer.clone()]);
-    let (tun_mbps, lost_by_tun) = answer(&[buffer, ("udp_tun", true.into())]);
+    let (waiting_mbps, lost_waiting) = answer(&of_tun[..1]);
+    let (tun_mbps, lost_by_tun) = answer(&of_tun);
     assert!((0.0..=0.126).contains(&lost_waiting), "{lost_waiting}");
     assert!(lost_by_tun > 0.5, "{lost_by_tun}");
     assert!(
