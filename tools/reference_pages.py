@@ -191,7 +191,13 @@ def _table_of(key: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-_TYPES = {"string": "text", "boolean": "`true` or `false`", "integer": "whole number", "number": "number"}
+_TYPES = {
+    "string": "text",
+    "boolean": "`true` or `false`",
+    "integer": "whole number",
+    "number": "number",
+    "object": "table",
+}
 
 
 def _values(key: dict[str, Any]) -> str:

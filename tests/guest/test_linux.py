@@ -197,6 +197,22 @@ def test_noise_costs_as_much_as_in_lab_sim(tmp_path: Path, error_model: str, snr
     assert measured == pytest.approx(simulated, rel=0.02)
 
 
+def test_receivers_report_the_signal_of_the_channel(tmp_path: Path) -> None:
+    study = tmp_path / "signal.toml"
+    fast = FAST.format(phy="ht", rate="mcs3", bandwidth=20)
+    study.write_text(f"{fast}[link]\nband = '2.4 GHz'\npath_loss = {{ distance_m = 10.0 }}\n")
+    airtoll("run", study, "--out", tmp_path / "r")
+    result = Result.open(tmp_path / "r")
+    metrics = {metric: value for _, metric, value in per_run(result.samples())}
+    # 16 dBm less 40.18 dB at 1 m and 30 dB per decade, above -93.99 dBm.
+    assert (metrics["snr"], metrics["noise"]) == (39.81, -93.99)
+    (samples,) = result.samples()
+    rows = zip(samples.metric, samples.endpoint, samples.value, strict=True)
+    found = {(metric, endpoint): value for metric, endpoint, value in rows}
+    assert found["rssi", "ap"] == -54.18
+    assert found["signal", "ap"] == -54, "of mac80211, in whole dBm"
+
+
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_a_server_behind_the_access_point_agrees_with_lab_sim(tmp_path: Path, direction: str) -> None:
     study = tmp_path / "wired.toml"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ DATA, QOS_DATA = "0x0020", "0x0028"
 FIELDS = (
     *("wlan.fc.type_subtype", "wlan_radio.data_rate", "wlan_radio.channel", "wlan_radio.short_preamble"),
     *("wlan.fc.retry", "wlan.qos.tid", "wlan_radio.phy", "wlan.ta"),
-    *("wlan.fcs.status", "_ws.malformed"),
+    *("wlan.fcs.status", "_ws.malformed", "radiotap.dbm_antsignal", "radiotap.dbm_antnoise"),
 )
 STATION = "02:00:00:00:00:02"
 
@@ -83,6 +84,38 @@ def test_protection_and_beacons_of_an_erp_bss(cell: Callable[..., Cell], tmp_pat
     assert values(data, "wlan_radio.phy") == {"6"}, "802.11g"
     assert len(of(frames, CTS)) >= len(data)
     assert values(of(frames, CTS), "wlan_radio.data_rate") == {"2"}, "the highest basic rate of DSSS"
+
+
+def test_a_bss_with_802_11b_stations_sends_its_protection_in_cck(
+    cell: Callable[..., Cell], tmp_path: Path
+) -> None:
+    settings = LinkSettings(dot11b_stations=True, protection="rts-cts", beacon_interval=20)
+    link_cell = cell(phy="erp", rate="54 Mbit/s", security="ccmp")
+    frames, _ = captured(link_cell, settings, tmp_path / "air.pcap")
+    protection = of(frames, RTS, CTS)
+    assert values(protection, "wlan_radio.data_rate") == {"11"}, "the highest basic rate of DSSS"
+    assert len(of(frames, RTS)) >= len(of(frames, DATA))
+    assert values(of(frames, ACK), "wlan_radio.data_rate") == {"24"}, "answers to OFDM are OFDM"
+    assert values(frames, "radiotap.dbm_antsignal") == {""}, "a medium without a channel"
+
+
+def test_every_frame_has_the_signal_of_its_fading(cell: Callable[..., Cell], tmp_path: Path) -> None:
+    path_loss = {"model": "tgn-b", "distance_m": 5.0}
+    settings = LinkSettings.model_validate(
+        {"path_loss": path_loss, "fading": "rayleigh", "coherence_time": "2 ms", "error_model": "none"}
+    )
+    link_cell = cell(phy="ht", rate="mcs0", security="ccmp")
+    frames, counters = captured(link_cell, settings, tmp_path / "air.pcap")
+    assert values(frames, "radiotap.dbm_antnoise") == {"-94"}
+    seen = Counter(
+        int(frame["radiotap.dbm_antsignal"]) for frame in of(frames, QOS_DATA) if frame["wlan.ta"] == STATION
+    )
+    assert len(seen) > 8
+    # 16 dBm less free space to 5 m (46.73 + 13.98 dB). The median of Rayleigh fading is 1.6 dB below its mean.
+    assert median(seen.elements()) == pytest.approx(-44.7 - 1.6, abs=4)
+    received = {float(dbm): ppdus for dbm, ppdus in counters["ap"]["received"]["power_dbm"].items()}
+    assert {round(dbm) for dbm in received} >= set(seen) - {min(seen), max(seen)}
+    assert sum(received.values()) >= 20
 
 
 def test_long_frames_of_ht_in_the_2_4_ghz_band_begin_with_an_rts(

@@ -125,6 +125,18 @@ def test_a_beacon_interval_that_hostapd_lacks_is_refused(cell: MakeCell, interva
 
 
 @pytest.mark.parametrize(
+    "setting", [{"slot": "long"}, {"dot11b_stations": True}, {"protection": "cts-to-self"}]
+)
+def test_settings_that_hostapd_derives_from_stations_are_refused(
+    cell: MakeCell, setting: dict[str, Any]
+) -> None:
+    (name,) = setting
+    assert Linux(LinkSettings(**setting)).check(cell()) == (
+        f"link.{name}: lab linux cannot set it, because hostapd does; labs air and sim can"
+    )
+
+
+@pytest.mark.parametrize(
     ("radios", "settings", "levels", "reason"),
     [
         ("ab", {}, {}, None),

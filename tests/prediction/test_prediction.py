@@ -43,6 +43,14 @@ def test_a_load_above_capacity_is_lost_and_one_below_arrives() -> None:
     assert too_much["delay"] > carried["delay"]
 
 
+def test_a_small_udp_buffer_loses_datagrams_where_no_sender_waits() -> None:
+    one = case({"udp_buffer": 8192}, phy="ht", rate="mcs7")
+    predictions = Predictions()
+    loss = {lab: predictions[one.with_cell(lab=lab)].values["loss"] for lab in ("air", "linux", "sim")}
+    assert loss["air"] > 0.5, "the TUN devices of lab air take datagrams at once"
+    assert loss["linux"] == loss["sim"] < 0.13
+
+
 def test_only_measured_metrics_are_predicted() -> None:
     method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt",))
     assert set(Predictions(method)[case()].values) <= {"rtt", "rtt_p99"}

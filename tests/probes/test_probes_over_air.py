@@ -122,9 +122,13 @@ def test_a_file_comes_as_fast_as_tcp_does(cell: MakeCell, method: Method, direct
 
 def test_radio_metrics_cover_the_window(cell: MakeCell, method: Method) -> None:
     measurement = measured(Throughput(), cell(snr=24.0, security="ccmp"), method)
-    radio = {sample.metric: sample.value for sample in measurement.samples if sample.probe == "radio"}
-    assert set(radio) == {"snr", "noise", "phy_rate", "retries", "airtime"}
-    assert radio["snr"] == 24.0
+    samples = [sample for sample in measurement.samples if sample.probe == "radio"]
+    radio = {sample.metric: sample.value for sample in samples if sample.endpoint == "link"}
+    assert set(radio) == {"snr", "snr_p5", "snr_p95", "noise", "phy_rate", "retries", "airtime"}
+    assert radio["snr"] == radio["snr_p5"] == radio["snr_p95"] == 24.0
+    powers = {sample.endpoint: sample.value for sample in samples if sample.metric == "rssi"}
+    assert powers.pop("ap") == -69.99
+    assert set(powers.values()) <= {-69.99}
     assert radio["noise"] == pytest.approx(-93.99, abs=0.01)
     assert radio["phy_rate"] == 54e6
     assert radio["retries"] is not None

@@ -56,7 +56,8 @@ def test_a_file_comes_as_fast_as_tcp_with_full_segments(cell: MakeCell) -> None:
 def test_radio_metrics_accompany_throughput(cell: MakeCell) -> None:
     found = values(measured("throughput", cell(lab="sim", snr=24.0)))
     radio = {metric: value for (metric, endpoint, _), value in found.items() if endpoint == "link"}
-    assert radio["snr"] == 24.0
+    assert radio["snr"] == radio["snr_p5"] == radio["snr_p95"] == 24.0
+    assert found["rssi", "ap", ""] == radio["noise"] + 24.0 == -69.99
     assert radio["phy_rate"] == 54e6
     busy = sum(value or 0 for metric, value in radio.items() if metric.startswith("airtime_"))
     assert radio["airtime"] == pytest.approx(100 * (busy - (radio["airtime_ifs_backoff_idle"] or 0)))

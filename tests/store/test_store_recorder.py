@@ -95,6 +95,7 @@ def test_the_difference_of_counters() -> None:
         "on": True,
         "late_us": {"p50": 3.0},
         "list": [1],
+        "received": {"snr_db": {"24.00": 9, "-3.50": 2}},
     }
     assert difference(before, after) == {
         "frames": {"up": 4, "down": 0, "new": None},
@@ -103,6 +104,7 @@ def test_the_difference_of_counters() -> None:
         "on": True,
         "late_us": {"p50": 3.0},
         "list": [1],
+        "received": {"snr_db": {"24.00": 9, "-3.50": 2}},
     }
 
 

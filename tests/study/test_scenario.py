@@ -66,6 +66,14 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         ({"path_loss": {"exponent": 3.0}}, "error_model", "nist"),
         ({"phy": "ht", "rate": "mcs7", "streams": 2}, "streams", 2),
         ({"snr": [[0, 20], [20.5, 0]]}, "snr_db", ((0, 20), (20.5, 0))),
+        (
+            {"path_loss": {"model": "tgn-b", "distance_m": 5}},
+            "path_loss",
+            {"model": "tgn-b", "distance_m": 5},
+        ),
+        ({"path_loss": {"distance_m": [[0, 5], [5, 0]]}}, "path_loss", {"distance_m": ((0, 5), (5, 0))}),
+        ({"snr": 20, "coherence_time": "20 ms", "k_factor": "3 dB"}, "coherence_time_us", 20_000),
+        ({"udp_buffer": "8192 B"}, "udp_buffer_bytes", 8192),
     ],
 )
 def test_defaults_follow_from_the_given_keys(words: dict[str, object], key: str, value: object) -> None:
@@ -173,6 +181,27 @@ def test_a_stack_replaces_the_host_settings_of_the_link() -> None:
     assert link.with_stack(None) is link
 
 
+def test_the_udp_sockets_of_lab_air_are_above_tun_devices(cell: Callable[..., Cell]) -> None:
+    link = LinkSettings(udp_buffer=8192)
+    words = {lab: scenario_of(cell(lab=lab), link).wire() for lab in ("air", "linux", "sim")}
+    assert {lab: of_lab.get("udp_tun") for lab, of_lab in words.items()} == {
+        "air": True,
+        "linux": None,
+        "sim": None,
+    }
+    assert all(of_lab["udp_buffer_bytes"] == 8192 for of_lab in words.values())
+    assert "udp_tun" not in scenario_of(cell(lab="air"), LinkSettings()).wire()
+
+
+def test_a_path_loss_of_the_link_is_that_of_the_scenario(cell: Callable[..., Cell]) -> None:
+    path_loss = {"distance_m": 5.0, "shadowing_db": 3.0}
+    link = LinkSettings.model_validate({"path_loss": path_loss, "fading": "rician", "coherence_time": "5 ms"})
+    made = scenario_of(cell(lab="sim"), link).wire()
+    assert (made["path_loss"], made["fading"], made["coherence_time_us"]) == (path_loss, "rician", 5000)
+    assert hash(link) == hash(LinkSettings.model_validate(link.model_dump()))
+    assert LinkSettings.model_validate(link.given()) == link, "a stored plan is read again"
+
+
 def test_the_medium_says_which_security_levels_forbid_ht() -> None:
     for phy, declared in PHYS.items():
         found = [level for level in READY_MADE if is_without_ht(phy, level)]
@@ -183,9 +212,11 @@ def test_the_medium_says_which_security_levels_forbid_ht() -> None:
     ("words", "text"),
     [
         ({"path_loss": {"exponent": math.inf}}, "exponent: inf is not a finite number"),
+        ({"path_loss": {"exponent": "steep"}}, "exponent: 'steep': Input should be a valid number"),
+        ({"path_loss": {"distance": 5}}, "'distance': unknown key; did you mean 'distance_m'?"),
         ({"snr": [[math.nan, 1], [1, 1]]}, "nan in the matrix is not a finite number"),
     ],
 )
-def test_a_number_that_json_lacks_is_refused(words: dict[str, object], text: str) -> None:
+def test_invalid_numbers_in_tables_are_refused(words: dict[str, object], text: str) -> None:
     with pytest.raises(WordError, match=text):
         read_scenario(words)

@@ -5,7 +5,7 @@ mod common;
 
 use common::{ht_config, msdu, route};
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
-use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, Wired, simulate};
+use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate};
 use wlan_air::tcp::IpVersion;
 use wlan_air::{Event, Medium, MediumConfig, Nanos, StationConfig};
 
@@ -99,6 +99,7 @@ fn scenario(seconds: u64) -> Scenario {
         ip: IpVersion::V4,
         contender: 0,
         mtu_b: None,
+        sockets: UdpSockets::default(),
     };
     Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),

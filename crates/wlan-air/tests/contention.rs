@@ -6,12 +6,11 @@ mod common;
 use common::uplink;
 use proptest::prelude::*;
 use wlan_air::analytic::{
-    Contended, Contention, ContentionModel, Exchange, saturated_single_station, saturated_stations,
-    security_cost,
+    Contended, Contention, ContentionModel, saturated_single_station, saturated_stations, security_cost,
 };
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
 use wlan_air::sim;
-use wlan_air::{Access, Aggregation, Countdown, MediumConfig, Nanos, StationConfig};
+use wlan_air::{Access, Aggregation, Countdown, MediumConfig, Nanos, Protection, StationConfig};
 
 /// MAC header 24, LLC/SNAP 8, FCS 4 octets and an MSDU of 1500.
 const MPDU_LEN_B: usize = 1536;
@@ -26,7 +25,7 @@ fn ofdm(rate_mbps: u16) -> Mode {
 fn contention(stations: usize, model: ContentionModel) -> Contention {
     Contention {
         stations,
-        exchange: Exchange::Basic,
+        protection: Protection::None,
         model,
         eifs: true,
     }
@@ -159,7 +158,8 @@ fn one_station_is_the_single_station() {
         let (bss, access) = (Bss::for_mode(&mode), Access::for_mode(&mode));
         let contention = contention(1, ContentionModel::Countdown);
         let solved = saturated_stations(&bss, &mode, &access, &aggregation, MPDU_LEN_B, &contention);
-        let alone = saturated_single_station(&bss, &mode, &access, &aggregation, MPDU_LEN_B);
+        let alone =
+            saturated_single_station(&bss, &mode, &access, &aggregation, Protection::None, MPDU_LEN_B);
         assert!(
             relative_error(solved.mpdus_per_s, alone.mpdus_per_s()) < 1e-12,
             "{mode}"
@@ -269,13 +269,13 @@ fn agrees_with_ns3() {
             retry_limit,
             ..Access::dcf()
         };
-        let exchange = if cell.rts {
-            Exchange::RtsCts
+        let protection = if cell.rts {
+            Protection::RtsCts
         } else {
-            Exchange::Basic
+            Protection::None
         };
         let contention = Contention {
-            exchange,
+            protection,
             ..contention(cell.stations, ContentionModel::Countdown)
         };
         let mode = ofdm(cell.rate_mbps);
@@ -300,15 +300,15 @@ fn agrees_with_ns3() {
 /// With RTS only short frames collide, which is worthwhile only for many stations and long, slow frames.
 #[test]
 fn rts_pays_off_for_long_collisions() {
-    let goodput = |rate, stations, exchange| {
+    let goodput = |rate, stations, protection| {
         let contention = Contention {
-            exchange,
+            protection,
             ..contention(stations, ContentionModel::Countdown)
         };
         solve(&ofdm(rate), &Access::dcf(), &contention, MPDU_LEN_B).goodput_mbps(1500)
     };
-    assert!(goodput(6, 50, Exchange::RtsCts) > 1.3 * goodput(6, 50, Exchange::Basic));
-    assert!(goodput(54, 2, Exchange::RtsCts) < 0.9 * goodput(54, 2, Exchange::Basic));
+    assert!(goodput(6, 50, Protection::RtsCts) > 1.3 * goodput(6, 50, Protection::None));
+    assert!(goodput(54, 2, Protection::RtsCts) < 0.9 * goodput(54, 2, Protection::None));
 }
 
 /// 16 octets of CCMP are one symbol of 4 us at 54 Mbit/s. One station has a cycle of 393.5 us; several
@@ -318,7 +318,15 @@ fn security_costs_the_symbols_it_adds() {
     let mode = ofdm(54);
     let access = Access::dcf();
     let alone = |len_b| {
-        saturated_single_station(&Bss::ofdm(), &mode, &access, &Aggregation::NONE, len_b).mpdus_per_s()
+        saturated_single_station(
+            &Bss::ofdm(),
+            &mode,
+            &access,
+            &Aggregation::NONE,
+            Protection::None,
+            len_b,
+        )
+        .mpdus_per_s()
     };
     assert!((security_cost(alone, MPDU_LEN_B, 16) - 4.0 / 397.5).abs() < 1e-12);
     assert_eq!(security_cost(alone, MPDU_LEN_B, 0), 0.0);
@@ -349,8 +357,8 @@ proptest! {
             countdown: if boundary { Countdown::PerBoundary } else { Countdown::PerIdleSlot },
             ..Access::dcf()
         };
-        let exchange = if rts { Exchange::RtsCts } else { Exchange::Basic };
-        let contention = Contention { stations, exchange, model, eifs };
+        let protection = if rts { Protection::RtsCts } else { Protection::None };
+        let contention = Contention { stations, protection, model, eifs };
         let solve = |len_b| solve(&ofdm(rate), &access, &contention, len_b);
         let solved = solve(mpdu_len_b);
         for probability in [

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{route, uplink};
-use wlan_air::analytic::{Contention, ContentionModel, Exchange};
+use wlan_air::analytic::{Contention, ContentionModel, Saturated};
 use wlan_air::analytic::{
     closed_loop_round_trip, idle_round_trip, saturated_single_station, saturated_stations,
 };
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode, Preamble};
-use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, Wired};
+use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, UdpSockets, Wired};
 use wlan_air::tcp::IpVersion;
-use wlan_air::{Access, Aggregation, Beacons, MediumConfig, Nanos, StationConfig};
+use wlan_air::{Access, Aggregation, Beacons, MediumConfig, Nanos, Protection, StationConfig};
 
 /// Octets of MAC header 24, LLC/SNAP 8 and FCS 4 around an MSDU of 802.11a.
 const OFDM_OVERHEAD_B: usize = 36;
@@ -46,6 +46,14 @@ fn relative_error(value: f64, reference: f64) -> f64 {
     (value / reference - 1.0).abs()
 }
 
+/// The closed form of one saturated 802.11a station, MSDU of 1500 octets.
+fn alone_by_closed_form(rate_mbps: u16, security_b: usize) -> Saturated {
+    let mode = Mode::ofdm(rate_mbps).unwrap();
+    let (access, none) = (Access::dcf(), Aggregation::NONE);
+    let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
+    saturated_single_station(&Bss::ofdm(), &mode, &access, &none, Protection::None, len_b)
+}
+
 /// One saturated 802.11a station, MSDU of 1500 octets: 34 + 67.5 + PPDU + 16 + Ack us, computed by hand.
 #[test]
 fn closed_form_gives_the_cycle_of_802_11a() {
@@ -56,10 +64,7 @@ fn closed_form_gives_the_cycle_of_802_11a() {
         (54, 28.0, [57.0, 58.0, 58.0, 58.0, 58.0]),
     ] {
         for (security_b, symbols) in SECURITY_B.into_iter().zip(symbols) {
-            let mode = Mode::ofdm(rate).unwrap();
-            let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
-            let cycle =
-                saturated_single_station(&Bss::ofdm(), &mode, &Access::dcf(), &Aggregation::NONE, len_b);
+            let cycle = alone_by_closed_form(rate, security_b);
             assert_eq!(
                 cycle.cycle_us(),
                 34.0 + 67.5 + 20.0 + 4.0 * symbols + 16.0 + ack_us
@@ -73,11 +78,7 @@ fn closed_form_gives_the_cycle_of_802_11a() {
 fn closed_form_agrees_with_ns3_within_a_thousandth() {
     for (rate, measured) in NS3_SINGLE_STATION {
         for (security_b, measured) in SECURITY_B.into_iter().zip(measured) {
-            let mode = Mode::ofdm(rate).unwrap();
-            let len_b = 1500 + OFDM_OVERHEAD_B + security_b;
-            let goodput =
-                saturated_single_station(&Bss::ofdm(), &mode, &Access::dcf(), &Aggregation::NONE, len_b)
-                    .goodput_mbps(1500);
+            let goodput = alone_by_closed_form(rate, security_b).goodput_mbps(1500);
             assert!(
                 relative_error(goodput, measured) < 0.001,
                 "{rate} Mbit/s, +{security_b} B: {goodput}"
@@ -118,7 +119,8 @@ fn one_station_agrees_with_the_closed_form_on_every_phy() {
                 station.aggregation = aggregation;
                 let len_b = station.framing.mpdu_len_b(1508);
                 let (bss, access) = (Bss::for_mode(&mode), Access::for_mode(&mode));
-                let expected = saturated_single_station(&bss, &mode, &access, &aggregation, len_b);
+                let expected =
+                    saturated_single_station(&bss, &mode, &access, &aggregation, Protection::None, len_b);
                 let goodput = saturated_mbps(&station, mode, 1, true, Nanos::from_secs(5));
                 let (expected_mbps, share) = (
                     expected.goodput_mbps(1500),
@@ -131,6 +133,70 @@ fn one_station_agrees_with_the_closed_form_on_every_phy() {
                     "{mode}, +{security_b} B: {goodput}, {expected_mbps}"
                 );
             }
+        }
+    }
+}
+
+/// One saturated 802.11g station with 802.11b stations, MSDU of 1500 octets at 54 Mbit/s, by hand: DIFS of 50 us, 7.5
+/// slots of 20 us, 203 us for a CTS-to-self at 11 Mbit/s with the long preamble, SIFS, PPDU, SIFS, Ack at 24 Mbit/s.
+/// `aCWmin` stays 15, because the access point supports ERP rates (18.4.5).
+#[test]
+fn closed_form_gives_the_cycle_of_802_11g_with_802_11b_stations() {
+    let mode = Mode::erp(54).unwrap();
+    let pure = Bss::for_mode(&mode);
+    let len_b = 1500 + OFDM_OVERHEAD_B;
+    let cycle_us = |bss: &Bss, protection| {
+        let (access, none) = (Access::for_mode(&mode), Aggregation::NONE);
+        saturated_single_station(bss, &mode, &access, &none, protection, len_b).cycle_us()
+    };
+    let (ppdu_us, ack_us) = (20.0 + 57.0 * 4.0 + 6.0, 28.0 + 6.0);
+    let rest_us = ppdu_us + 10.0 + ack_us;
+    assert_eq!(cycle_us(&pure, Protection::None), 28.0 + 67.5 + rest_us);
+    let mixed = pure.with_dot11b_stations();
+    assert_eq!(
+        cycle_us(&mixed, Protection::CtsToSelf),
+        50.0 + 150.0 + (203.0 + 10.0) + rest_us
+    );
+    let rts_cts_us = 207.0 + 10.0 + 203.0 + 10.0;
+    assert_eq!(
+        cycle_us(&mixed, Protection::RtsCts),
+        50.0 + 150.0 + rts_cts_us + rest_us
+    );
+    // The PSDU of a DSSS CTS at 1 Mbit/s takes 112 us: the case of ns-3 (erp54-longslot-cts-to-self-n1-1472b).
+    let one = Mode::dsss(1_000, Preamble::Long).unwrap();
+    let ns3 = mixed.with_basic_rates(&[one]).unwrap();
+    let measured_us = 1472.0 * 8.0 / 14.5;
+    assert!(relative_error(cycle_us(&ns3, Protection::CtsToSelf), measured_us) < 0.002);
+}
+
+#[test]
+fn protected_exchanges_agree_with_the_closed_form() {
+    for mode in [
+        Mode::erp(6),
+        Mode::erp(54),
+        Mode::ht(7, 20, GuardInterval::Long, Band::Ghz2_4),
+    ]
+    .map(Result::unwrap)
+    {
+        let bss = Bss::for_mode(&mode).with_dot11b_stations();
+        for protection in [Protection::CtsToSelf, Protection::RtsCts] {
+            let station = StationConfig {
+                protection,
+                ..station(mode, 0)
+            };
+            let len_b = station.framing.mpdu_len_b(1508);
+            let access = Access::for_mode(&mode);
+            let expected =
+                saturated_single_station(&bss, &mode, &access, &station.aggregation, protection, len_b)
+                    .goodput_mbps(1500);
+            let config = MediumConfig::new(bss, &station, 2, 1);
+            let goodput = sim::saturated(config, &uplink(1), 1508, Nanos::from_secs(5))
+                .unwrap()
+                .goodput_mbps(1500);
+            assert!(
+                relative_error(goodput, expected) < 0.01,
+                "{mode}, {protection:?}: {goodput}, {expected}"
+            );
         }
     }
 }
@@ -220,7 +286,7 @@ fn aggregating_stations_agree_with_the_model() {
     for stations in [2, 10] {
         let contention = Contention {
             stations,
-            exchange: Exchange::Basic,
+            protection: Protection::None,
             model: ContentionModel::Countdown,
             eifs: true,
         };
@@ -254,6 +320,7 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         ip: IpVersion::V4,
         contender: 0,
         mtu_b: None,
+        sockets: UdpSockets::default(),
     };
     // Half of the time opens the request, half seals the response.
     let responder = Processor {
@@ -285,7 +352,7 @@ fn round_trips_agree_with_their_closed_forms() {
     for mode in [Mode::ofdm(6).unwrap(), Mode::ofdm(54).unwrap(), mcs7] {
         let (bss, access) = (Bss::for_mode(&mode), Access::for_mode(&mode));
         let measured = round_trip_us(mode, Nanos::ZERO, Nanos::ZERO, 10_000);
-        let expected = closed_loop_round_trip(&bss, &mode, &access, 200, 1500).total_us();
+        let expected = closed_loop_round_trip(&bss, &mode, &access, Protection::None, 200, 1500).total_us();
         assert!(
             relative_error(measured, expected) < 0.004,
             "{mode}: {measured}, {expected}"
@@ -294,7 +361,8 @@ fn round_trips_agree_with_their_closed_forms() {
         // Answers during the Ack, in the interframe space after it, and later.
         for turnaround in [0, 42, 62, 200].map(Nanos::from_us) {
             let measured = round_trip_us(mode, turnaround, Nanos::from_ms(10), 3000) - turnaround.as_us_f64();
-            let expected = idle_round_trip(&bss, &mode, &access, 200, 1500, turnaround).total_us();
+            let expected =
+                idle_round_trip(&bss, &mode, &access, Protection::None, 200, 1500, turnaround).total_us();
             assert!(
                 relative_error(measured, expected) < 0.004,
                 "{mode}, turnaround {turnaround}: {measured}, {expected}"

@@ -7,7 +7,7 @@ use wlan_air::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
 use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::sim::{
-    self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, Wired, simulate,
+    self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate,
 };
 use wlan_air::tcp::{IpVersion, Window};
 use wlan_air::{MediumConfig, Nanos, RateControl, StationConfig};
@@ -36,6 +36,7 @@ fn flow(from: End, to: End, source: Source) -> Flow {
         ip: IpVersion::V4,
         contender: 0,
         mtu_b: None,
+        sockets: UdpSockets::default(),
     }
 }
 

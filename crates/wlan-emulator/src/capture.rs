@@ -4,12 +4,16 @@
 //! The monitor reads every PPDU that does not overlap another, even if the PPDU's receiver cannot, because noise occurs
 //! only at the receiver. The frames come from the medium's events, with their times and modes; [`writer`] writes them
 //! to disk. Time stamps refer to the first bit of the MPDU, as radiotap defines TSFT.
+//!
+//! On a medium with a channel, the radiotap header has the signal and the noise of the frame at its receiver. A frame to
+//! all stations has those at the access point, or at station 1 if the access point sends it. Frames of joining have none.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use wlan_air::channel;
 use wlan_air::phy::{Band, GuardInterval, HT, Mode, Preamble, VHT};
 use wlan_air::{Kind, Nanos, Ppdu};
 use wlan_frames::ampdu::{self, Delimiter};
@@ -27,6 +31,8 @@ use self::writer::Writer;
 use crate::bss::beacon::{self, AccessPoint};
 use crate::frames::sent::{Sent, duration_us};
 
+#[cfg(test)]
+mod radio_tests;
 mod scoreboard;
 #[cfg(test)]
 mod tests;
@@ -47,6 +53,8 @@ pub struct Names {
     pub tid: u8,
     /// Station 0, if the medium sends its beacons.
     pub access_point: Option<AccessPoint>,
+    /// The channel of the medium.
+    pub channel: Option<channel::Channel>,
 }
 
 /// A capture that is being written.
@@ -120,7 +128,7 @@ impl Capture {
         let Kind::Data { mpdus: count } = ppdu.kind else {
             return;
         };
-        let radiotap = radiotap(&ppdu.mode);
+        let radiotap = self.radiotap(ppdu);
         let in_ampdu = count > 1 || ppdu.mode.always_ampdu();
         self.ampdu_reference = self.ampdu_reference.wrapping_add(u32::from(in_ampdu));
         let mut air = self.take_air(ppdu);
@@ -184,7 +192,7 @@ impl Capture {
         };
         let mut air = self.take_air(ppdu);
         let at = first_bit(ppdu, 0);
-        self.record(&mut air.records, at, radiotap(&ppdu.mode), &octets[..len]);
+        self.record(&mut air.records, at, self.radiotap(ppdu), &octets[..len]);
         self.on_air.push(air);
     }
 
@@ -238,6 +246,21 @@ impl Capture {
         }
     }
 
+    /// The radiotap fields of a PPDU: those of its mode, and its signal.
+    fn radiotap(&self, ppdu: &Ppdu) -> Radiotap {
+        let of_mode = radiotap(&ppdu.mode);
+        let Some(channel) = &self.names.channel else {
+            return of_mode;
+        };
+        let receiver = ppdu.receiver.unwrap_or(usize::from(ppdu.sender == 0));
+        let signal = channel.signal(ppdu.sender, receiver, ppdu.mode.bandwidth_mhz(), ppdu.start);
+        Radiotap {
+            antenna_signal_dbm: Some(whole_dbm(signal.power_dbm())),
+            antenna_noise_dbm: Some(whole_dbm(signal.noise_dbm)),
+            ..of_mode
+        }
+    }
+
     /// Appends one record of the file: its header, the radiotap header, the frame and its FCS.
     fn record(&self, records: &mut Vec<u8>, at: Nanos, radiotap: Radiotap, mpdu: &[u8]) {
         let at = self.before + at;
@@ -253,6 +276,12 @@ impl Capture {
         records.extend_from_slice(mpdu);
         records.extend_from_slice(&fcs::fcs(mpdu).to_le_bytes());
     }
+}
+
+/// The nearest power that a radiotap header can express.
+#[allow(clippy::cast_possible_truncation)] // the cast saturates
+fn whole_dbm(dbm: f64) -> i8 {
+    dbm.round() as i8
 }
 
 /// Transmission time of the bit after the first `octets` octets of the PSDU.

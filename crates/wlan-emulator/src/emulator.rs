@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use wlan_air::channel::SignalCounts;
 use wlan_air::{Medium, MediumConfig, Nanos};
 use wlan_ciphers::Suite;
 use wlan_frames::Role;
@@ -77,6 +78,7 @@ impl Running for Emulator {
                 roster.on_air(),
                 wired,
             ),
+            signals: vec![SignalCounts::default(); roster.on_air()],
             medium,
             flow_seed,
             counters: Counters::default(),
@@ -174,6 +176,7 @@ impl JoinedBss {
                 addresses: (0..roster.on_air()).map(roster::mac).collect(),
                 tid: tid.unwrap_or_default(),
                 access_point: Some(access_point),
+                channel: medium.channel.clone(),
             },
             sent,
             took,

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use wlan_frames::MacAddr;
+use wlan_scenario::signals::station_name;
 
 /// Largest number of hosts on a link. Each has a namespace, a device and a descriptor that the MAC thread polls.
 pub const MAX_HOSTS: usize = 64;
@@ -49,13 +50,11 @@ impl Roster {
         self.server.then_some(1 + self.stations)
     }
 
-    /// The name of a host: `ap`; `sta` if there is one station, else `sta1`, `sta2`, ...; `server`.
+    /// The name of a host: that of its station, or `server`.
     pub fn name(&self, host: usize) -> String {
         match host {
-            AP => "ap".into(),
             _ if Some(host) == self.server() => "server".into(),
-            _ if self.stations == 1 => "sta".into(),
-            station => format!("sta{station}"),
+            station => station_name(station, self.on_air()),
         }
     }
 

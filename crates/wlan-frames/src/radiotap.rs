@@ -12,6 +12,7 @@
 //! | 2 | rate, 500 kb/s | 1 | 1 |
 //! | 3 | channel: MHz, flags | 4 | 2 |
 //! | 5 | antenna signal, dBm | 1 | 1 |
+//! | 6 | antenna noise, dBm | 1 | 1 |
 //! | 19 | MCS: known, flags, index | 3 | 1 |
 //! | 20 | A-MPDU status: reference, flags, CRC, reserved | 8 | 4 |
 //! | 21 | VHT: known, flags, bandwidth, MCS and NSS of 4 users, coding, group, partial AID | 12 | 2 |
@@ -25,6 +26,7 @@ const BIT_FLAGS: u32 = 1;
 const BIT_RATE: u32 = 2;
 const BIT_CHANNEL: u32 = 3;
 const BIT_ANTENNA_SIGNAL: u32 = 5;
+const BIT_ANTENNA_NOISE: u32 = 6;
 const BIT_MCS: u32 = 19;
 const BIT_AMPDU: u32 = 20;
 const BIT_VHT: u32 = 21;
@@ -254,6 +256,8 @@ pub struct Radiotap {
     pub channel: Option<Channel>,
     /// Antenna signal power in dBm.
     pub antenna_signal_dbm: Option<i8>,
+    /// Antenna noise power in dBm.
+    pub antenna_noise_dbm: Option<i8>,
     /// Modulation of an HT frame.
     pub mcs: Option<Mcs>,
     /// The A-MPDU that contained the frame.
@@ -273,6 +277,7 @@ impl Radiotap {
             | u32::from(self.rate_500kbps.is_some()) << BIT_RATE
             | u32::from(self.channel.is_some()) << BIT_CHANNEL
             | u32::from(self.antenna_signal_dbm.is_some()) << BIT_ANTENNA_SIGNAL
+            | u32::from(self.antenna_noise_dbm.is_some()) << BIT_ANTENNA_NOISE
             | u32::from(self.mcs.is_some()) << BIT_MCS
             | u32::from(self.ampdu.is_some()) << BIT_AMPDU
             | u32::from(self.vht.is_some()) << BIT_VHT
@@ -313,6 +318,7 @@ impl Radiotap {
                     }
                 }
                 BIT_ANTENNA_SIGNAL => put(buf, at, self.antenna_signal_dbm.unwrap_or_default().to_le_bytes()),
+                BIT_ANTENNA_NOISE => put(buf, at, self.antenna_noise_dbm.unwrap_or_default().to_le_bytes()),
                 BIT_MCS => {
                     if let Some(mcs) = self.mcs {
                         let bandwidth = if mcs.forty_mhz { Mcs::BANDWIDTH_40 } else { 0 };
@@ -378,6 +384,7 @@ impl Radiotap {
                     });
                 }
                 BIT_ANTENNA_SIGNAL => out.antenna_signal_dbm = Some(i8::from_le_bytes([field[0]])),
+                BIT_ANTENNA_NOISE => out.antenna_noise_dbm = Some(i8::from_le_bytes([field[0]])),
                 BIT_MCS if field[0] & Mcs::KNOWN == Mcs::KNOWN => {
                     out.mcs = Some(Mcs {
                         forty_mhz: field[1] & Mcs::BANDWIDTH_MASK == Mcs::BANDWIDTH_40,

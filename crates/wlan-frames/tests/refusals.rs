@@ -270,7 +270,7 @@ fn the_fcs_of_the_ccmp_mpdu_in_the_standard_is_correct() {
 
 #[test]
 fn unsupported_radiotap_fields_are_skipped() {
-    // As written by mac80211: two more present words, and the unsupported fields noise, antenna and receive flags.
+    // As written by mac80211: two more present words, and the unsupported fields antenna and receive flags.
     let present: u32 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 29 | 1 << 31;
     let mut header = vec![0, 0, 28, 0];
     header.extend(present.to_le_bytes());
@@ -287,6 +287,7 @@ fn unsupported_radiotap_fields_are_skipped() {
         flags: Some(0x10),
         channel: Some(Channel::ofdm_5ghz(5180)),
         antenna_signal_dbm: Some(-42),
+        antenna_noise_dbm: Some(-95),
         ..Radiotap::default()
     };
     assert_eq!(read, expected);

@@ -83,17 +83,29 @@ fn radiotap() -> impl Strategy<Value = Radiotap> {
         any::<Option<u8>>(),
         proptest::option::of(channel),
         any::<Option<i8>>(),
+        any::<Option<i8>>(),
         proptest::option::of(mcs),
         proptest::option::of(ampdu),
         proptest::option::of(vht),
     )
         .prop_map(
-            |(tsft_us, flags, rate_500kbps, channel, antenna_signal_dbm, mcs, ampdu, vht)| Radiotap {
+            |(
                 tsft_us,
                 flags,
                 rate_500kbps,
                 channel,
                 antenna_signal_dbm,
+                antenna_noise_dbm,
+                mcs,
+                ampdu,
+                vht,
+            )| Radiotap {
+                tsft_us,
+                flags,
+                rate_500kbps,
+                channel,
+                antenna_signal_dbm,
+                antenna_noise_dbm,
                 mcs,
                 ampdu,
                 vht,

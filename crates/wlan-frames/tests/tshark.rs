@@ -37,6 +37,7 @@ fn radiotap_of_a_legacy_frame() {
         rate_500kbps: Some(108),
         channel: Some(Channel::ofdm_5ghz(5180)),
         antenna_signal_dbm: Some(-42),
+        antenna_noise_dbm: Some(-94),
         ..Radiotap::default()
     };
     let ack = framed(&radiotap, |buf| {
@@ -52,6 +53,7 @@ fn radiotap_of_a_legacy_frame() {
         "radiotap.channel.freq",
         "radiotap.channel.flags",
         "radiotap.dbm_antsignal",
+        "radiotap.dbm_antnoise",
         "wlan.fcs.status",
         "wlan.fc.type_subtype",
         "wlan.ra",
@@ -71,6 +73,7 @@ fn radiotap_of_a_legacy_frame() {
             "5180",
             "0x0140",
             "-42",
+            "-94",
             "1",
             "0x001d",
             "02:00:00:00:00:02"

@@ -2,7 +2,9 @@
 //! and the errors derive from the declarations of the PHYs ([`wlan_air::phy::Phy`]).
 
 use serde::Deserialize;
-use wlan_air::phy::{Band, GuardInterval, Mode, Phy, PhyError, Preamble, Rate, Rates, Settings};
+use wlan_air::phy::{
+    Band, Bss, DSSS, ErpSlot, GuardInterval, Mode, Phy, PhyError, Preamble, Rate, Rates, Settings,
+};
 use wlan_ciphers::Suite;
 
 use crate::words::{Word, Words, unknown, word_of};
@@ -23,8 +25,12 @@ pub(crate) struct Air {
     streams: Option<u8>,
     /// The default is the PHY's first band.
     band: Option<Word<Band>>,
-    /// The default is the long preamble, because 1 Mbit/s has no short preamble.
+    /// Preamble of DSSS frames. The default is the long preamble, because 1 Mbit/s has no short preamble.
     preamble: Option<Word<Preamble>>,
+    /// The slot in the 2.4 GHz band. The default is the short slot, unless 802.11b stations are associated.
+    slot: Option<Word<ErpSlot>>,
+    /// Whether an 802.11b station is associated if the band is 2.4 GHz.
+    dot11b_stations: Option<bool>,
 }
 
 /// An air that the standard does not allow.
@@ -50,6 +56,16 @@ pub enum AirError {
         phy: &'static str,
         /// The reason, with the clause.
         reason: String,
+    },
+    /// 802.11b stations do not support this value.
+    #[error("{key} {value} with dot11b_stations is impossible: {reason}")]
+    NotForDot11b {
+        /// The key.
+        key: &'static str,
+        /// The value.
+        value: &'static str,
+        /// The reason, with the clause.
+        reason: &'static str,
     },
 }
 
@@ -114,18 +130,52 @@ impl Air {
         Ok(Mode::of(phy, &settings)?)
     }
 
+    /// The BSS of stations that send in this mode.
+    ///
+    /// # Errors
+    /// The stations do not support the slot.
+    pub fn bss(&self, mode: &Mode) -> Result<Bss, AirError> {
+        let bss = match self.preamble {
+            Some(Word(preamble)) => Bss::for_mode(mode).with_preamble(preamble),
+            None => Bss::for_mode(mode),
+        };
+        let Word(slot) = self.slot.unwrap_or(Word(ErpSlot::Short));
+        if self.slot.is_some() && *mode.phy() == DSSS && slot == ErpSlot::Short {
+            return Err(AirError::not_on_phy(
+                "slot",
+                word_of(slot),
+                mode.phy(),
+                "802.11b has only the slot of 20 us (IEEE Std 802.11-2020, Table 16-4)",
+            ));
+        }
+        if self.dot11b_stations != Some(true) {
+            return Ok(bss.with_slot(slot));
+        }
+        if self.slot.is_some() && slot == ErpSlot::Short {
+            return Err(AirError::NotForDot11b {
+                key: "slot",
+                value: word_of(slot),
+                reason: "802.11b has only the slot of 20 us (IEEE Std 802.11-2020, 9.4.1.4, Table 16-4)",
+            });
+        }
+        Ok(bss.with_dot11b_stations())
+    }
+
     /// The settings, which the PHY supports one by one.
-    fn settings(&self, phy: &Phy) -> Result<Settings, AirError> {
+    fn settings(&self, phy: &'static Phy) -> Result<Settings, AirError> {
         let rate = self.rate_on(phy)?;
         self.check_bandwidth_on(phy)?;
         self.check_streams_on(phy)?;
+        let band = one_of(phy, "band", self.band, phy.bands)?;
+        // With a newer PHY in the 2.4 GHz band, the preamble is that of its DSSS frames: beacons and protection.
+        let of_bss = *phy != DSSS && phy.supports(&DSSS, band);
         Ok(Settings {
             rate,
             bandwidth_mhz: self.bandwidth,
             gi: one_of(phy, "gi", Some(self.gi), phy.guard_intervals)?,
             streams: self.streams,
-            band: one_of(phy, "band", self.band, phy.bands)?,
-            preamble: one_of(phy, "preamble", self.preamble, phy.preambles)?,
+            band,
+            preamble: one_of(phy, "preamble", self.preamble.filter(|_| !of_bss), phy.preambles)?,
         })
     }
 

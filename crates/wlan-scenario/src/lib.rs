@@ -5,6 +5,7 @@
 //! - `air`: the PHY and its rate
 //! - `words`: enumerations with their words
 //! - `keys`: one flat JSON object for the structs that share it, and the errors of its keys
+//! - [`signals`]: counts of received signals as JSON
 //! - [`beacon`]: the length of beacons and the suite that protects them
 //!
 //! No I/O and no clock.
@@ -15,6 +16,7 @@ mod air;
 pub mod beacon;
 mod keys;
 pub mod scenario;
+pub mod signals;
 mod words;
 
 pub use air::{AirError, band_word, gi_word, rate_word, rate_words};

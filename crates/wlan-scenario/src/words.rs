@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use wlan_air::channel::ErrorModel;
-use wlan_air::phy::{Band, GuardInterval, Preamble};
+use wlan_air::phy::{Band, ErpSlot, GuardInterval, Preamble};
 use wlan_air::tcp::{CongestionControl, IpVersion};
 use wlan_air::{Category, Protection};
 use wlan_ciphers::Suite;
@@ -111,6 +111,7 @@ macro_rules! words {
 words! {
     impl GuardInterval { Long = "long", Short = "short" }
     impl Preamble { Long = "long", Short = "short" }
+    impl ErpSlot { Short = "short", Long = "long" }
     impl Band { Ghz2_4 = "2.4 GHz", Ghz5 = "5 GHz" }
     impl IpVersion { V4 = "ipv4", V6 = "ipv6" }
     impl CongestionControl { Reno = "reno", Cubic = "cubic" }
@@ -181,6 +182,17 @@ words! {
     enum Queue {
         Fifo = "fifo",
         FqCodel = "fq_codel",
+    }
+
+    /// How the path loss depends on the distance.
+    enum PathLossModel {
+        LogDistance = "log-distance",
+        TgnA = "tgn-a",
+        TgnB = "tgn-b",
+        TgnC = "tgn-c",
+        TgnD = "tgn-d",
+        TgnE = "tgn-e",
+        TgnF = "tgn-f",
     }
 
     /// Distribution of the power that fading leaves.

@@ -39,6 +39,8 @@ CAN_SET = (
     *(
         "preamble",
         "band",
+        "slot",
+        "dot11b_stations",
         "wpa_key_mgmt",
         "ieee80211w",
         "beacon_prot",
@@ -48,7 +50,8 @@ CAN_SET = (
         "rate_control",
         "ampdu",
     ),
-    *("rts_threshold", "protection", "beacon_interval", "error_model"),
+    *("rts_threshold", "protection", "beacon_interval"),
+    *("error_model", "path_loss", "fading", "k_factor", "coherence_time"),
     *("queue", "queue_limit", "fragmentation_threshold", "legacy_fallback"),
     *(
         "congestion_control",

@@ -46,8 +46,16 @@ from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.security import SecurityProfile, with_ready_made
 
 CAN_SET: Final = (
-    *("band", "wpa_key_mgmt", "ieee80211w", "beacon_prot", "beacon_interval", "error_model", "rate_control"),
-    "rts_threshold",
+    *(
+        "band",
+        "wpa_key_mgmt",
+        "ieee80211w",
+        "beacon_prot",
+        "beacon_interval",
+        "rate_control",
+        "rts_threshold",
+    ),
+    *("error_model", "path_loss", "fading", "k_factor", "coherence_time"),
     *("congestion_control", "window", "receive_buffer", "udp_buffer", "timestamps", "sack"),
     *("segmentation_offload", "ip_fragments", "wired_rate", "wired_delay"),
 )
@@ -57,7 +65,12 @@ RADIOS: Final = python_command(
     "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
 )
 _HOSTS: Final = python_command("import sys; from airtoll._rust import hold_hosts; sys.exit(hold_hosts())")
-_OF_MEDIUM: Final = ("error_model", "rts_threshold")  # settings of emulated air
+_OF_MEDIUM: Final = ("error_model", "path_loss", "fading", "k_factor", "coherence_time", "rts_threshold")
+"""Settings of emulated air."""
+
+_OF_HOSTAPD: Final = ("slot", "dot11b_stations", "protection")
+"""Settings that hostapd derives from the stations that are associated: none of the lab's stations is of 802.11b."""
+
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
@@ -123,7 +136,9 @@ class Linux:
         elif self._clock == "real":
             yield "lab linux requires the virtual clock (--clock virtual) or radios of this machine (--radios)"
         for setting in settings.given():
-            if setting not in CAN_SET:
+            if setting in _OF_HOSTAPD:
+                yield f"link.{setting}: lab linux cannot set it, because hostapd does; labs air and sim can"
+            elif setting not in CAN_SET:
                 yield f"link.{setting}: lab linux cannot set it"
         if (interval_tu := settings.beacon_interval) is not None and interval_tu not in _BEACON_INTERVALS_TU:
             yield (

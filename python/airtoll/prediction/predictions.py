@@ -146,7 +146,7 @@ class Predictions:
         method = METHOD.model_copy(update={"probes": self.method.probes, "duration": duration_s})
         if case.udp_load_mbps is not None:
             method = method.model_copy(update={"udp_load": case.udp_load_mbps})
-        cell = case.cell.model_copy(update={"lab": "sim", "stack": "default"})
+        cell = case.cell.model_copy(update={"stack": "default"})
         lab = Sim(case.link)
         if lab.check(cell) is not None:
             return Prediction({}, {})

@@ -162,7 +162,7 @@ class Throughput:
             }
             totals.setdefault((flow.way, receiver), []).append(server)
             totals.setdefault((flow.way, sender), []).append(client)
-        if cell.transport == "udp":
+        if cell.transport == "udp" and link.known.udp_buffer_bytes is None:
             servers = [
                 server for (way, end), summed in totals.items() if end == ENDS[way][1] for server in summed
             ]
@@ -179,7 +179,7 @@ class Throughput:
                 [
                     *samples,
                     *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(cell, link.known, done.snapshots, opened_ns),
+                    *radio.samples(link.known, done.snapshots, opened_ns),
                 ],
                 link.known,
             ),
@@ -193,6 +193,7 @@ class Throughput:
                 "stopped_after_s": stop_s,
                 "offered_bit_per_s": offered[0],
                 "socket_buffer": buffer,
+                "unfetched": done.unfetched if cell.transport == "udp" else None,
                 "tcp_congestion": first_client.end.sender_tcp_congestion,
                 "tcp_size": cell.tcp_size if cell.transport == "tcp" else None,
                 "tcp_segment_bytes": done.segment_b,

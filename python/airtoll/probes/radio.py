@@ -4,13 +4,17 @@ Retries and airtime mean nothing without the traffic that causes them. This is t
 that generates traffic reads the link's counters and the statistics of the radios over its window (`cpu.over`), and
 passes them to `samples`.
 
-| metric   | unit  | meaning                                                                                     |
-|----------|-------|---------------------------------------------------------------------------------------------|
-| snr      | dB    | of the cell; absent if no frame is lost to noise                                            |
-| noise    | dBm   | thermal noise over the channel width plus the receiver's noise figure; absent if snr is     |
-| phy_rate | bit/s | configured rate of data frames; if rate control chooses it, the mean over the transmissions |
-| retries  | %     | share of retransmissions among all transmissions of MPDUs, by all senders                   |
-| airtime  | %     | share of time in which the medium was busy, including SIFS within exchanges                 |
+| metric          | unit  | meaning                                                                                    |
+|-----------------|-------|--------------------------------------------------------------------------------------------|
+| snr             | dB    | mean over the data PPDUs that the receivers decoded, to 0.01 dB                            |
+| snr_p5, snr_p95 | dB    | percentiles of these PPDUs                                                                 |
+| noise           | dBm   | mean over these PPDUs: thermal noise over their width plus the receiver's noise figure     |
+| rssi            | dBm   | mean received power of the data PPDUs that the endpoint decoded                            |
+| phy_rate        | bit/s | configured rate of data frames; with rate control, the mean over the transmissions         |
+| retries         | %     | share of retransmissions among all transmissions of MPDUs, by all senders                  |
+| airtime         | %     | share of time in which the medium was busy, including SIFS within exchanges                |
+
+SNR, noise and RSSI come from the medium's channel, PPDU by PPDU. A medium without a channel has none of them.
 
 The radios of lab linux also report about each of their peers, at the end of each interval of `cpu.INTERVAL_S`:
 
@@ -23,45 +27,64 @@ The radios of lab linux also report about each of their peers, at the end of eac
 | tx_retries, tx_failed        | 1           | retransmissions, and frames without Ack, in the interval             |
 | tx_airtime, rx_airtime       | us          | airtime of the frames in the interval, if the driver measures it     |
 
-A value that a link does not report (a real radio has other counters) has no sample. SNR, noise and rate of an emulated
-link are constant during a run and have one sample each.
+A value that a link does not report (a real radio has other counters) has no sample.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from airtoll.labs.base import Known, PeerStatistics, RadioRate
 from airtoll.probes.base import Sample
 from airtoll.probes.cpu import Snapshot
-from airtoll.study.cell import Cell
-
-THERMAL_NOISE_DBM_PER_HZ = -174.0
-"""At 290 K."""
-
-NOISE_FIGURE_DB = 7.0
-"""Default noise figure of a receiver, in the medium (wlan-air) and in ns-3."""
-
-_DSSS_WIDTH_MHZ = 22
-"""Reference bandwidth of a DSSS SNR (IEEE Std 802.11-2020, 15.4.5.5)."""
 
 RadioValue = tuple[str, str, float]
 """Metric, unit, value."""
 
-
-def noise_dbm(width_mhz: float, noise_figure_db: float = NOISE_FIGURE_DB) -> float:
-    """Noise at the receiver over a channel of that width, in dBm."""
-    return THERMAL_NOISE_DBM_PER_HZ + 10 * math.log10(width_mhz * 1e6) + noise_figure_db
+_Counts = Mapping[str, float]
+"""Numbers of PPDUs by a value in dB or dBm."""
 
 
-def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[RadioValue]:
-    """The values that are constant during a run of the cell."""
-    if cell.snr != "none":
-        yield "snr", "dB", float(cell.snr)
-        yield "noise", "dBm", noise_dbm(_DSSS_WIDTH_MHZ if cell.phy == "dsss" else cell.bandwidth)
-    if rate_kbit_per_s is not None:
-        yield "phy_rate", "bit/s", rate_kbit_per_s * 1e3
+def of_signals(received: Mapping[str, Mapping[str, _Counts]]) -> Iterator[tuple[str, str, str, float]]:
+    """Metric, unit, endpoint and value of the signals that the stations received.
+
+    `received` has, by station, the PPDUs by `snr_db`, `power_dbm` and `noise_dbm`.
+    """
+    snr_db, noise_dbm = (_all(counts[key] for counts in received.values()) for key in ("snr_db", "noise_dbm"))
+    if not snr_db:
+        return
+    yield "snr", "dB", "link", _mean(snr_db)
+    for percent in (5, 95):
+        yield f"snr_p{percent}", "dB", "link", _percentile(snr_db, percent)
+    yield "noise", "dBm", "link", _mean(noise_dbm)
+    for station, counts in received.items():
+        if power_dbm := _all([counts["power_dbm"]]):
+            yield "rssi", "dBm", station, _mean(power_dbm)
+
+
+def _all(counted: Iterable[_Counts]) -> Counter[float]:
+    """The PPDUs of all counts by value."""
+    total: Counter[float] = Counter()
+    for counts in counted:
+        total.update({float(value): round(ppdus) for value, ppdus in counts.items() if ppdus > 0})
+    return total
+
+
+def _mean(counts: Counter[float]) -> float:
+    # In hundredths, so that the mean of equal values is that value.
+    return sum(round(100 * value) * ppdus for value, ppdus in counts.items()) / counts.total() / 100
+
+
+def _percentile(counts: Counter[float], percent: float) -> float:
+    """The smallest value such that this share of the PPDUs has at most this value."""
+    least = counts.total() * percent / 100
+    so_far = 0
+    for value in sorted(counts):
+        so_far += counts[value]
+        if so_far >= least:
+            break
+    return value
 
 
 def retries_percent(mpdus: float, retries: float, drops_retry: float) -> float | None:
@@ -70,17 +93,28 @@ def retries_percent(mpdus: float, retries: float, drops_retry: float) -> float |
     return 100.0 * retries / transmissions if transmissions > 0 else None
 
 
-def samples(cell: Cell, known: Known, snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
+def samples(known: Known, snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
     """Samples of the window of the snapshots. `t_ns` is the time of the first one since the start of the probe."""
     opening, closing = snapshots[0], snapshots[-1]
     dur_ns = closing.monotonic_ns - opening.monotonic_ns
-    values = [
-        *of_channel(cell, known.rate_kbit_per_s),
-        *([] if known.rate_kbit_per_s is not None else _mean_rate(snapshots)),
+    rate_kbit_per_s = known.rate_kbit_per_s
+    of_link = [
+        *(
+            _mean_rate(snapshots)
+            if rate_kbit_per_s is None
+            else [("phy_rate", "bit/s", rate_kbit_per_s * 1e3)]
+        ),
         *_counted(opening.counters, closing.counters),
     ]
+    values = [
+        *of_signals(_received(opening.counters, closing.counters)),
+        *((metric, unit, "link", value) for metric, unit, value in of_link),
+    ]
     return [
-        *(Sample("radio", metric, unit, "link", "", t_ns, dur_ns, value) for metric, unit, value in values),
+        *(
+            Sample("radio", metric, unit, endpoint, "", t_ns, dur_ns, value)
+            for metric, unit, endpoint, value in values
+        ),
         *_of_peers(snapshots, t_ns),
     ]
 
@@ -96,6 +130,20 @@ def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Ra
         busy_s, elapsed_s = (after[key] - before[key] for key in ("air_busy_s", "elapsed_s"))
         if elapsed_s > 0:
             yield "airtime", "%", 100.0 * busy_s / elapsed_s
+
+
+def _received(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """The signals that each station received between two readings of the counters."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for station, totals in after.items():
+        received = totals.get("received") if isinstance(totals, Mapping) else None
+        if received:
+            earlier = (before.get(station) or {}).get("received") or {}
+            found[station] = {
+                key: {value: ppdus - earlier.get(key, {}).get(value, 0) for value, ppdus in counts.items()}
+                for key, counts in received.items()
+            }
+    return found
 
 
 def rates(snapshots: Sequence[Snapshot]) -> dict[str, dict[str, int]]:

@@ -54,7 +54,7 @@ class SimulatedThroughput:
         load = isinstance(method.udp_load, float) and cell.transport == "udp" and cell.offered == "max"
         answer = simulated(link, method, **({"offered": method.udp_load} if load else {}))
         where = (_RECEIVER[cell.direction], cell.direction)
-        values = [*_throughput(answer.values, *where), *_radio(answer.values, cell)]
+        values = [*_throughput(answer.values, *where), *_radio(answer.values)]
         return _measurement([answer], values, method)
 
 
@@ -168,9 +168,12 @@ def _measurement(answers: Sequence[Answer], values: Iterable[_Value], method: Me
     )
 
 
-def _radio(values: Mapping[str, Any], cell: Cell) -> Iterator[_Value]:
+def _radio(values: Mapping[str, Any]) -> Iterator[_Value]:
     """The radio statistics in the medium's answer."""
-    found = [*radio.of_channel(cell, _number(values, "facts", "rate_kbit_per_s"))]
+    for metric, unit, endpoint, value in radio.of_signals(values.get("received") or {}):
+        yield metric, unit, endpoint, "", value
+    rate_kbit_per_s = _number(values, "facts", "rate_kbit_per_s")
+    found = [] if rate_kbit_per_s is None else [("phy_rate", "bit/s", rate_kbit_per_s * 1e3)]
     counts = [_number(values, "counters", key) for key in ("mpdus", "retries", "drops_retry")]
     if None not in counts:
         retries = radio.retries_percent(*(count for count in counts if count is not None))

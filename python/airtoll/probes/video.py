@@ -205,7 +205,7 @@ class Video:
                 [
                     *samples,
                     *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(cell, link.known, done.snapshots, opened_ns),
+                    *radio.samples(link.known, done.snapshots, opened_ns),
                 ],
                 link.known,
             ),

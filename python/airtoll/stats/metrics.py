@@ -546,9 +546,13 @@ METRICS: dict[str, Metric] = {
             probes=_LOADS,
         ),
         _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
-        _radio("snr", "Signal-to-noise ratio", "dB", "signal-to-noise ratio at the receiver"),
+        _radio("snr", "Signal-to-noise ratio", "dB", "mean over the data PPDUs that the receivers decoded"),
         _radio(
-            "noise", "Noise", "dBm", "noise at the receiver over the width of the channel", better="lower"
+            "noise",
+            "Noise",
+            "dBm",
+            "mean over the data PPDUs that the receivers decoded, over their width",
+            better="lower",
         ),
         _part("mic_time", "MIC of a frame", "only the MIC (for RC4 suites: Michael, ICV)"),
         _part("cipher_time", "Cipher of a frame", "only the cipher (CTR; for RC4 suites: RC4 with its keys)"),

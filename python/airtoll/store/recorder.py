@@ -1,6 +1,7 @@
 """Performs the remaining runs of a plan, one link at a time, and stores each run when it ends."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,6 +32,8 @@ MACHINE: Final = "machine"
 
 COUNTERS_BEFORE: Final = "counters-before.json"
 COUNTERS_AFTER: Final = "counters-after.json"
+
+_NUMBER: Final = re.compile(r"-?\d+\.\d+")
 
 
 @dataclass(frozen=True)
@@ -349,7 +352,8 @@ def _sent(link: Link) -> list[int]:
 def difference(before: Facts, after: Facts) -> Facts:
     """The change of a link's counters between two readings, key by key.
 
-    A number is a running total: the result is the difference, or null if the first reading lacks the number. Other
+    A number is a running total: the result is the difference, or null if the first reading lacks the number. A count by
+    value (its key is a number) begins at zero. Other
     values are those of the second reading, as is a distribution (an object with the key p50), which has no difference.
     """
     counted: Facts = {}
@@ -358,7 +362,9 @@ def difference(before: Facts, after: Facts) -> Facts:
         if isinstance(value, dict) and "p50" not in value:
             counted[key] = difference(earlier if isinstance(earlier, dict) else {}, value)
         elif _is_number(value):
-            counted[key] = value - earlier if _is_number(earlier) else None
+            begins_at = 0 if _NUMBER.fullmatch(key) else None
+            earlier = earlier if _is_number(earlier) else begins_at
+            counted[key] = None if earlier is None else value - earlier
         else:
             counted[key] = value
     return counted

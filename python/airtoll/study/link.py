@@ -3,26 +3,85 @@
 A missing key keeps the lab's own value, which the run's record contains.
 """
 
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.study import quantity
-from airtoll.study.quantity import one_of
+from airtoll.study.quantity import one_of, show
 from airtoll.study.security import KeyManagement, KeyManagements, ManagementFrameProtection, SecurityProfile
-from airtoll.study.values import Former, Title, integer, name_of, number, setting, switch
+from airtoll.study.values import Former, Title, did_you_mean, integer, key, name_of, number, setting, switch
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
+Slot = Literal["short", "long"]
 Queue = Literal["fifo", "fq_codel"]
 ErpProtection = Literal["none", "cts-to-self", "rts-cts"]
 AccessCategory = Literal["be", "bk", "vi", "vo"]
 RateControl = Literal["fixed", "minstrel"]
 ErrorModel = Literal["none", "nist", "yans"]
+Fading = Literal["none", "rayleigh", "rician"]
 CongestionControl = Literal["reno", "cubic"]
 
 _Octets = Annotated[int, *number(quantity.OCTETS, int)]
 _Switch = Annotated[bool, *switch()]
+
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class PathLoss(BaseModel):
+    """The parameters of the path loss, by the names of the medium, which has their defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Literal["log-distance", "tgn-a", "tgn-b", "tgn-c", "tgn-d", "tgn-e", "tgn-f"] | None = None
+    distance_m: float | Matrix | None = None
+    exponent: float | None = None
+    tx_power_dbm: float | None = None
+    noise_figure_db: float | None = None
+    reference_distance_m: float | None = None
+    reference_loss_db: float | None = None
+    shadowing_db: float | None = None
+    fading: Fading | None = None  # this and the next two: by the names of versions before 0.3
+    k_factor_db: float | None = None
+    coherence_ms: float | None = None
+
+
+def matrix(value: Any, of: str) -> Matrix:
+    """A square matrix of finite numbers. Raises ValueError if the value is another list."""
+    rows = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(row, list | tuple) for row in rows) or any(len(row) != len(rows) for row in rows):
+        raise ValueError(f"{show(value)} is not a square matrix of {of}: a list of equally long lists")
+    for row in rows:
+        for entry in row:
+            if isinstance(entry, bool) or not isinstance(entry, int | float):
+                raise ValueError(f"{show(entry)} in the matrix is not a number")
+            if not math.isfinite(entry):
+                raise ValueError(f"{show(entry)} in the matrix is not a finite number")
+    return tuple(tuple(row) for row in rows)
+
+
+def _path_loss(value: Any) -> PathLoss | None:
+    if value is None or isinstance(value, PathLoss):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{show(value)} is not a table of parameters")
+    parameters: dict[str, Any] = {}
+    for name, parameter in value.items():
+        if name not in PathLoss.model_fields:
+            raise ValueError(f"{show(name)}: unknown key{did_you_mean(name, PathLoss.model_fields)}")
+        if isinstance(parameter, float) and not math.isfinite(parameter):
+            raise ValueError(f"{name}: {show(parameter)} is not a finite number")
+        is_list = isinstance(parameter, list | tuple)
+        parameters[name] = matrix(parameter, "m") if is_list and name == "distance_m" else parameter
+    try:
+        return PathLoss.model_validate(parameters, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(f"{first['loc'][0]}: {show(first['input'])}: {first['msg']}") from None
 
 
 class _Settings(BaseModel):
@@ -68,6 +127,12 @@ class TcpSettings(_Settings):
         "Traffic",
         None,
     )
+    udp_buffer: _Octets | None = setting(
+        "Buffers of UDP sockets in bytes: the send buffer of the sender and the receive buffer of the receiver. "
+        "Linux doubles them, and counts the memory of datagrams instead of their payload.",
+        "Traffic",
+        "BYTES",
+    )
 
 
 class SocketSettings(_Settings):
@@ -76,7 +141,6 @@ class SocketSettings(_Settings):
     sack: _Switch | None = Field(
         default=None, description="Whether TCP uses selective acknowledgements (RFC 2018)."
     )
-    udp_buffer: _Octets | None = Field(default=None, description="Buffers of UDP sockets in bytes.")
 
 
 class MediumSettings(TcpSettings):
@@ -85,9 +149,17 @@ class MediumSettings(TcpSettings):
     FORMER: ClassVar[Former] = {"dtim_period": "was removed: it had no effect on any measurement"}
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = setting(
-        "PHY preamble of dsss: long or short.", "PHY"
+        "PHY preamble of DSSS frames in the 2.4 GHz band: long or short.", "PHY"
     )
     band: Annotated[Band, *name_of(Band)] | None = setting("Frequency band of ht: 2.4 GHz or 5 GHz.", "PHY")
+    slot: Annotated[Slot, *name_of(Slot)] | None = setting(
+        "Slot in the 2.4 GHz band: short (9 us) or long (20 us).", "PHY"
+    )
+    dot11b_stations: _Switch | None = setting(
+        "Whether an 802.11b station is associated in the 2.4 GHz band: long slot, DSSS basic rates, protection.",
+        "PHY",
+        None,
+    )
     wpa_key_mgmt: KeyManagements | None = setting(
         f"Key management: {one_of(get_args(KeyManagement))}.", "Security"
     )
@@ -116,7 +188,9 @@ class MediumSettings(TcpSettings):
         "Frames with more bytes than this are fragmented.", "Access", "BYTES"
     )
     protection: Annotated[ErpProtection, *name_of(ErpProtection)] | None = setting(
-        "Protection of frames from older stations: none, cts-to-self or rts-cts.", "Access"
+        "Protection of frames from older stations: none, cts-to-self or rts-cts; default: none, or cts-to-self "
+        "with 802.11b stations.",
+        "Access",
     )
     beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = setting(
         "Time between beacons in TU (1024 us); 0 sends no beacons.", "Access", "TU"
@@ -124,6 +198,23 @@ class MediumSettings(TcpSettings):
     error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = setting(
         "Model of frame errors: none, nist or yans; default: nist if an SNR or a path loss is given.",
         "Channel",
+    )
+    # Any: pydantic warns about the model of a plain validator when it dumps the settings.
+    path_loss: Annotated[Any, *key(_path_loss, {"type": "object"})] = setting(
+        "Transmit power, distances and their loss, which determine the SNR, as a TOML table.",
+        "Channel",
+        "TABLE",
+    )
+    fading: Annotated[Fading, *name_of(Fading)] | None = setting(
+        "Fading around the SNR: none, rayleigh or rician.", "Channel"
+    )
+    k_factor: Annotated[float, *number(quantity.K_FACTOR, float)] | None = setting(
+        "Power of the dominant path over that of all other paths with rician, in dB; default: 6 dB.",
+        "Channel",
+        "DB",
+    )
+    coherence_time: Annotated[float, *number(quantity.COHERENCE_TIME, float)] | None = setting(
+        "Time for which the fading is constant, in us; default: 50 ms.", "Channel", "US"
     )
     queue: Annotated[Queue, *name_of(Queue)] | None = setting(
         "Queue discipline of every sender: fifo or fq_codel.", "Access"

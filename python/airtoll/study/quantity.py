@@ -126,6 +126,10 @@ def _upto(
 
 BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", BANDWIDTHS_MHZ)
 RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", NON_HT_RATES_MBPS)
+K_FACTOR = Quantity("a K factor", "dB", "6 dB", Decimal(-100), Decimal(100))
+COHERENCE_TIME = Quantity(
+    "a coherence time", "us", "50 ms", Decimal(1), Decimal(60_000_000), units=_SHORT_TIMES
+)
 SNR = Quantity("a signal-to-noise ratio", "dB", "25 dB", Decimal(-20), Decimal(100))
 OCTETS = Quantity("a size", "B", "2347 B", Decimal(0), Decimal(2**32), whole=True)
 BEACON_INTERVAL = Quantity(

@@ -6,7 +6,6 @@ has the standard's tables.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -15,9 +14,9 @@ from pydantic import ValidationError
 
 from airtoll import _rust
 from airtoll.study import cell, factors, quantity
-from airtoll.study.link import LinkSettings, MediumSettings
+from airtoll.study.link import LinkSettings, Matrix, MediumSettings, matrix
 from airtoll.study.phys import PHYS, is_implying_streams
-from airtoll.study.quantity import RATE, show
+from airtoll.study.quantity import RATE
 from airtoll.study.security import READY_MADE, ReadyMade, Security
 from airtoll.study.values import (
     PROBLEM,
@@ -37,11 +36,10 @@ from airtoll.study.values import (
     number,
     parse_snr,
     setting,
+    switch,
 )
 
 Traffic = Literal["saturated", "cbr", "request-response", "video"]
-
-Matrix = tuple[tuple[float, ...], ...]
 
 
 class WordError(ValueError):
@@ -53,34 +51,12 @@ class WordError(ValueError):
         self.text = text
 
 
-def _matrix(value: Any, of: str) -> Matrix:
-    rows = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(row, list | tuple) for row in rows) or any(len(row) != len(rows) for row in rows):
-        raise ValueError(f"{show(value)} is not a square matrix of {of}: a list of equally long lists")
-    for row in rows:
-        for entry in row:
-            if isinstance(entry, bool) or not isinstance(entry, int | float):
-                raise ValueError(f"{show(entry)} in the matrix is not a number")
-            if not math.isfinite(entry):
-                raise ValueError(f"{show(entry)} in the matrix is not a finite number")
-    return tuple(tuple(row) for row in rows)
-
-
 def _snr(value: Any) -> Any:
-    return _matrix(value, "dB") if isinstance(value, list | tuple) else parse_snr(value)
+    return matrix(value, "dB") if isinstance(value, list | tuple) else parse_snr(value)
 
 
 def _hears(value: Any) -> Matrix:
-    return _matrix(value, "0 and 1")
-
-
-def _path_loss(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{show(value)} is not a table of parameters")
-    for name, parameter in value.items():
-        if isinstance(parameter, float) and not math.isfinite(parameter):
-            raise ValueError(f"{name}: {show(parameter)} is not a finite number")
-    return dict(value)
+    return matrix(value, "0 and 1")
 
 
 class Scenario(MediumSettings):
@@ -107,8 +83,8 @@ class Scenario(MediumSettings):
         "Traffic",
     )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
-    path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = setting(
-        "Parameters of the path loss, as a TOML table.", "Channel", "TABLE"
+    udp_tun: Annotated[bool, *switch()] | None = setting(
+        "Whether the UDP sockets with a udp_buffer are above TUN devices, as in lab air.", "Traffic", None
     )
     hears: Annotated[Matrix, *key(_hears)] | None = setting(
         "Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
@@ -180,7 +156,10 @@ _UNITS: Final = {
     "snr": "snr_db",
     "amsdu": "amsdu_bytes",
     "txop_limit": "txop_limit_us",
+    "k_factor": "k_factor_db",
+    "coherence_time": "coherence_time_us",
     "window": "window_bytes",
+    "udp_buffer": "udp_buffer_bytes",
     "receive_buffer": "receive_buffer_bytes",
     "beacon_interval": "beacon_interval_tu",
     "offered": "offered_mbps",
@@ -216,7 +195,9 @@ def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
     levels = of.model_dump(exclude={"lab", "stack", "tcp_size", "offered"})
     if of.offered != "max" and of.transport == "udp":
         levels["offered"] = of.offered
-    settings = link.model_dump(include=set(MediumSettings.model_fields))
+    settings = {word: getattr(link, word) for word in MediumSettings.model_fields}
+    if of.lab == "air" and link.udp_buffer is not None:
+        words = {"udp_tun": True, **words}
     if of.crypto_at == "by-suite" and of.sealed_at == "host":  # no card seals these frames
         settings |= {"processor_frame": None, "processor_byte": None, "processor_clock": None}
     return Scenario.model_construct(**{**settings, **levels, **words})

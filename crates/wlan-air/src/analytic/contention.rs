@@ -19,7 +19,7 @@
 
 use super::{Timing, full_psdu};
 use crate::phy::{Bss, Mode};
-use crate::{Access, Aggregation, Countdown, Nanos};
+use crate::{Access, Aggregation, Countdown, Nanos, Protection};
 
 /// The countdown rule that a model assumes for the slots after a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,23 +40,14 @@ pub enum ContentionModel {
     Countdown,
 }
 
-/// The frame exchange of a data PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Exchange {
-    /// The data PPDU alone: a collision lasts as long as the data PPDU.
-    Basic,
-    /// RTS and CTS before the data PPDU: only RTS frames collide (10.3.2.4).
-    RtsCts,
-}
-
 /// Saturated stations in contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contention {
     /// Stations that always have a frame to send; at least 1.
     pub stations: usize,
-    /// The frame exchange that all stations use.
-    pub exchange: Exchange,
+    /// The protection that all stations use. With RTS and CTS, only RTS frames collide (10.3.2.4); otherwise, a
+    /// collision lasts until the end of the data PPDU.
+    pub protection: Protection,
     /// The model.
     pub model: ContentionModel,
     /// Whether stations wait for EIFS after a collision instead of DIFS
@@ -111,7 +102,7 @@ pub fn saturated_stations(
     contention: &Contention,
 ) -> Contended {
     let (mpdus, psdu_b) = full_psdu(aggregation, mode, mpdu_len_b);
-    let timing = Timing::new(bss, mode, access);
+    let timing = Timing::new(bss, mode, access, contention.protection);
     let spans = Spans::new(&timing, access, contention, mpdus, mode.ppdu_duration(psdu_b));
     let chain = |tau: f64| Chain::new(power(1.0 - tau, contention.stations - 1), access, &spans);
     let tau = fixed_point(|tau| chain(tau).transmit_probability());
@@ -185,12 +176,12 @@ struct Spans {
 impl Spans {
     fn new(timing: &Timing, access: &Access, contention: &Contention, mpdus: usize, ppdu: Nanos) -> Spans {
         let answer = timing.sifs + timing.answer(mpdus);
-        let (first, rest, first_answer) = match contention.exchange {
-            Exchange::Basic => (ppdu, answer, answer),
-            Exchange::RtsCts => {
+        let (first, rest, first_answer) = match contention.protection {
+            Protection::RtsCts => {
                 let cts = timing.sifs + timing.cts;
                 (timing.rts, cts + timing.sifs + ppdu + answer, cts)
             }
+            Protection::CtsToSelf | Protection::None => (timing.protection + ppdu, answer, answer),
         };
         let after = |span: Nanos| if contention.eifs { span } else { Nanos::ZERO };
         let (heard, collided) = match contention.model {

@@ -5,7 +5,8 @@
 //!   thousandths.
 //! - [`idle_round_trip`], [`closed_loop_round_trip`]: a request and its response; exact.
 //! - [`full_psdu`]: the PSDU of a saturated station.
-//!   [`StationConfig::sends_rts`](crate::StationConfig::sends_rts) tells which [`Exchange`] applies to it.
+//!   [`StationConfig::protection_of`](crate::StationConfig::protection_of) tells which [`Protection`](crate::Protection)
+//!   applies to it.
 //! - [`security_cost`]: the throughput that the octets of a cipher suite cost in any of these models.
 //!
 //! Equal arguments give equal results on every platform: the code uses only + - * /.
@@ -14,13 +15,13 @@ mod contention;
 mod round_trip;
 mod single_station;
 
-pub use contention::{Contended, Contention, ContentionModel, Exchange, saturated_stations};
+pub use contention::{Contended, Contention, ContentionModel, saturated_stations};
 pub use round_trip::{RoundTrip, closed_loop_round_trip, idle_round_trip};
 pub use single_station::{Saturated, saturated_single_station};
 
 use crate::access::Psdu;
 use crate::phy::{Bss, Mode};
-use crate::{Access, Aggregation, Nanos};
+use crate::{Access, Aggregation, Nanos, Protection};
 
 /// Fraction of its MPDUs that a link loses if each MPDU is `security_b` octets longer, 0 to 1. Every MPDU
 /// carries the same payload, so this is also the loss of goodput.
@@ -40,6 +41,8 @@ struct Timing {
     ifs: Nanos,
     ack: Nanos,
     block_ack: Nanos,
+    /// RTS and CTS, or CTS-to-self, until the start of the data PPDU.
+    protection: Nanos,
     rts: Nanos,
     cts: Nanos,
     /// From the end of its PPDU until a station stops waiting for the answer.
@@ -48,13 +51,14 @@ struct Timing {
 }
 
 impl Timing {
-    fn new(bss: &Bss, mode: &Mode, access: &Access) -> Timing {
+    fn new(bss: &Bss, mode: &Mode, access: &Access, protection: Protection) -> Timing {
         Timing {
             slot: bss.slot(),
             sifs: bss.sifs(),
             ifs: access.ifs(bss),
             ack: bss.ack_duration(mode),
             block_ack: bss.block_ack_duration(mode),
+            protection: protection.duration(bss, mode),
             rts: bss.rts_duration(mode),
             cts: bss.cts_duration(mode),
             answer_timeout: bss.ack_timeout(mode),

@@ -2,7 +2,7 @@
 
 use super::Timing;
 use crate::phy::{Bss, Mode};
-use crate::{Access, Countdown, Nanos};
+use crate::{Access, Countdown, Nanos, Protection};
 
 /// A request and its response, from the arrival of the request at its sender's queue to the end of the PPDU
 /// that carries the response. This is the medium's contribution to a round trip. A frame is delivered at the
@@ -11,11 +11,11 @@ use crate::{Access, Countdown, Nanos};
 pub struct RoundTrip {
     /// Mean time from the request's arrival to the start of its PPDU, us.
     pub request_wait_us: f64,
-    /// PPDU of the request, us.
+    /// Protection and PPDU of the request, us.
     pub request_us: f64,
     /// Mean time from the response's arrival to the start of its PPDU, us.
     pub response_wait_us: f64,
-    /// PPDU of the response, us.
+    /// Protection and PPDU of the response, us.
     pub response_us: f64,
 }
 
@@ -40,11 +40,12 @@ pub fn idle_round_trip(
     bss: &Bss,
     mode: &Mode,
     access: &Access,
+    protection: Protection,
     request_mpdu_len_b: usize,
     response_mpdu_len_b: usize,
     turnaround: Nanos,
 ) -> RoundTrip {
-    let timing = Timing::new(bss, mode, access);
+    let timing = Timing::new(bss, mode, access, protection);
     let busy = timing.sifs + timing.ack;
     let response_wait_us = if turnaround < busy {
         (busy - turnaround + timing.ifs).as_us_f64() + timing.mean_backoff_us(access)
@@ -53,9 +54,9 @@ pub fn idle_round_trip(
     };
     RoundTrip {
         request_wait_us: 0.0,
-        request_us: mode.ppdu_duration(request_mpdu_len_b).as_us_f64(),
+        request_us: (timing.protection + mode.ppdu_duration(request_mpdu_len_b)).as_us_f64(),
         response_wait_us,
-        response_us: mode.ppdu_duration(response_mpdu_len_b).as_us_f64(),
+        response_us: (timing.protection + mode.ppdu_duration(response_mpdu_len_b)).as_us_f64(),
     }
 }
 
@@ -73,17 +74,18 @@ pub fn closed_loop_round_trip(
     bss: &Bss,
     mode: &Mode,
     access: &Access,
+    protection: Protection,
     request_mpdu_len_b: usize,
     response_mpdu_len_b: usize,
 ) -> RoundTrip {
-    let timing = Timing::new(bss, mode, access);
+    let timing = Timing::new(bss, mode, access, protection);
     let busy = timing.sifs + timing.ack;
     let wait_us = (busy + timing.ifs).as_us_f64() + closed_loop_slots(access) * timing.slot.as_us_f64();
     RoundTrip {
         request_wait_us: wait_us,
-        request_us: mode.ppdu_duration(request_mpdu_len_b).as_us_f64(),
+        request_us: (timing.protection + mode.ppdu_duration(request_mpdu_len_b)).as_us_f64(),
         response_wait_us: wait_us,
-        response_us: mode.ppdu_duration(response_mpdu_len_b).as_us_f64(),
+        response_us: (timing.protection + mode.ppdu_duration(response_mpdu_len_b)).as_us_f64(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Timing, full_psdu};
 use crate::phy::{Bss, Mode};
-use crate::{Access, Aggregation};
+use crate::{Access, Aggregation, Protection};
 
 /// Mean cycle of one station that always has a frame to send and never collides, divided into its parts.
 ///
@@ -15,6 +15,8 @@ pub struct Saturated {
     pub ifs_us: f64,
     /// Mean backoff of CWmin / 2 slots, us.
     pub backoff_us: f64,
+    /// RTS and CTS, or CTS-to-self, with the SIFS after each, us.
+    pub protection_us: f64,
     /// PHY preamble and headers of the data PPDU, us.
     pub preamble_us: f64,
     /// Data symbols: SERVICE, PSDU, tail and pad, us.
@@ -29,7 +31,13 @@ impl Saturated {
     /// Mean time from one transmission to the next, us.
     #[must_use]
     pub fn cycle_us(&self) -> f64 {
-        self.ifs_us + self.backoff_us + self.preamble_us + self.payload_us + self.sifs_us + self.ack_us
+        self.ifs_us
+            + self.backoff_us
+            + self.protection_us
+            + self.preamble_us
+            + self.payload_us
+            + self.sifs_us
+            + self.ack_us
     }
 
     /// MPDUs delivered per second.
@@ -52,7 +60,7 @@ impl Saturated {
 /// `access` and `aggregation` are not checked: values that [`crate::Medium::new`] rejects give a meaningless
 /// cycle.
 ///
-/// Cycle: IFS + slot * CWmin / 2 + PPDU + SIFS + answer, with the contention parameters of DCF (10.3.4) or
+/// Cycle: IFS + slot * CWmin / 2 + protection + PPDU + SIFS + answer, with the contention parameters of DCF (10.3.4) or
 /// EDCA (10.23.2) and the PPDU of [`Mode::ppdu_duration`].
 #[must_use]
 pub fn saturated_single_station(
@@ -60,14 +68,16 @@ pub fn saturated_single_station(
     mode: &Mode,
     access: &Access,
     aggregation: &Aggregation,
+    protection: Protection,
     mpdu_len_b: usize,
 ) -> Saturated {
     let (mpdus, psdu_b) = full_psdu(aggregation, mode, mpdu_len_b);
-    let timing = Timing::new(bss, mode, access);
+    let timing = Timing::new(bss, mode, access, protection);
     Saturated {
         mpdus_per_cycle: mpdus,
         ifs_us: timing.ifs.as_us_f64(),
         backoff_us: timing.mean_backoff_us(access),
+        protection_us: timing.protection.as_us_f64(),
         preamble_us: mode.preamble().as_us_f64(),
         payload_us: (mode.ppdu_duration(psdu_b) - mode.preamble()).as_us_f64(),
         sifs_us: timing.sifs.as_us_f64(),

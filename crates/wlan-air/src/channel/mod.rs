@@ -5,6 +5,7 @@
 //!                        noise floor (bandwidth, noise figure) ───────────────┴─> mean SNR ─┐
 //!                                              or a matrix of given SNRs ─────────> mean SNR ─┤
 //!                                   block fading (Rayleigh, Rician) ────────────────────────┴─> SNR
+//! SNR + noise floor = received power (RSSI) of each PPDU
 //! SNR, mode, octets ── ErrorModel ──> probability that the MPDU is received
 //! ```
 //!
@@ -14,15 +15,20 @@
 
 mod draws;
 mod errors;
+mod signal;
 
 use draws::{Draws, Purpose};
 pub use errors::ErrorModel;
+pub use signal::{Signal, SignalCounts};
 
 use crate::Nanos;
 use crate::phy::{Band, Mode};
 
 /// Density of thermal noise at 290 K, dBm/Hz.
 const THERMAL_NOISE_DBM_HZ: f64 = -174.0;
+
+/// Noise figure of receivers in dB if no other is configured (the default of ns-3).
+pub const NOISE_FIGURE_DB: f64 = 7.0;
 
 /// An invalid [`ChannelConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -153,7 +159,7 @@ fn ordered_pairs(stations: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// Log-distance path loss with log-normal shadowing: loss = loss at the reference distance + 10 * exponent *
 /// log10(distance / reference distance) + normal(0, shadowing). Below the reference distance, the loss is
-/// constant.
+/// constant. Beyond a breakpoint, it may grow with another exponent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathLoss {
     /// Radiated power of each station, including antenna gains, dBm.
@@ -166,10 +172,54 @@ pub struct PathLoss {
     pub reference_distance_m: f64,
     /// Loss at the reference distance, dB.
     pub reference_loss_db: f64,
+    /// The distance beyond which the loss has another exponent; none for a single exponent.
+    pub breakpoint: Option<Breakpoint>,
     /// Standard deviation of the shadowing, dB; 0 disables it.
     pub shadowing_db: f64,
     /// Distance between stations, m.
     pub distance_m: PerPair,
+}
+
+/// The distance at which the path-loss exponent changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Breakpoint {
+    /// The distance, m.
+    pub distance_m: f64,
+    /// Path-loss exponent beyond the distance.
+    pub exponent: f64,
+}
+
+/// The channel models of 802.11n (V. Erceg et al., "TGn Channel Models", IEEE 802.11-03/940r4, section 4.2, Table I).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tgn {
+    /// Without delay spread.
+    A,
+    /// Residential.
+    B,
+    /// Small office.
+    C,
+    /// Typical office.
+    D,
+    /// Large office.
+    E,
+    /// Large space, indoors or outdoors.
+    F,
+}
+
+impl Tgn {
+    /// Free space up to the breakpoint, then an exponent of 3.5.
+    #[must_use]
+    pub fn breakpoint(self) -> Breakpoint {
+        Breakpoint {
+            distance_m: match self {
+                Tgn::A | Tgn::B | Tgn::C => 5.0,
+                Tgn::D => 10.0,
+                Tgn::E => 20.0,
+                Tgn::F => 30.0,
+            },
+            exponent: 3.5,
+        }
+    }
 }
 
 impl PathLoss {
@@ -179,7 +229,7 @@ impl PathLoss {
     pub fn indoors(band: Band, distance_m: PerPair) -> PathLoss {
         PathLoss {
             tx_power_dbm: 16.0,
-            noise_figure_db: 7.0,
+            noise_figure_db: NOISE_FIGURE_DB,
             exponent: 3.0,
             reference_distance_m: 1.0,
             // Friis at 2437 MHz (channel 6) and 5180 MHz (channel 36): 20 log10(4 pi d f / c).
@@ -187,22 +237,44 @@ impl PathLoss {
                 Band::Ghz2_4 => 40.18,
                 Band::Ghz5 => 46.73,
             },
+            breakpoint: None,
             shadowing_db: 0.0,
             distance_m,
+        }
+    }
+
+    /// [`PathLoss::indoors`] with the distances and exponents of a channel model of 802.11n, without its shadowing.
+    #[must_use]
+    pub fn tgn(model: Tgn, band: Band, distance_m: PerPair) -> PathLoss {
+        PathLoss {
+            exponent: 2.0,
+            breakpoint: Some(model.breakpoint()),
+            ..PathLoss::indoors(band, distance_m)
         }
     }
 
     /// Mean loss over a distance, dB, without shadowing.
     #[must_use]
     pub fn loss_db(&self, distance_m: f64) -> f64 {
-        let ratio = (distance_m / self.reference_distance_m).max(1.0);
-        self.reference_loss_db + 10.0 * self.exponent * libm::log10(ratio)
+        let slope_db = |exponent: f64, ratio: f64| 10.0 * exponent * libm::log10(ratio.max(1.0));
+        let (near_m, beyond_db) = match self.breakpoint {
+            None => (distance_m, 0.0),
+            Some(Breakpoint {
+                distance_m: at_m,
+                exponent,
+            }) => (distance_m.min(at_m), slope_db(exponent, distance_m / at_m)),
+        };
+        self.reference_loss_db + slope_db(self.exponent, near_m / self.reference_distance_m) + beyond_db
     }
 
     fn check(&self, stations: usize) -> Result<(), ChannelError> {
         let finite = "a finite number";
         let not_negative = "0 or more";
         let positive = "above 0";
+        let breakpoint = self.breakpoint.unwrap_or(Breakpoint {
+            distance_m: self.reference_distance_m,
+            exponent: 0.0,
+        });
         for (what, value, must, allowed) in [
             (
                 "the transmit power in dBm",
@@ -239,6 +311,18 @@ impl PathLoss {
                 self.shadowing_db,
                 not_negative,
                 self.shadowing_db >= 0.0,
+            ),
+            (
+                "the distance of the breakpoint in m",
+                breakpoint.distance_m,
+                "at least the reference distance",
+                breakpoint.distance_m >= self.reference_distance_m,
+            ),
+            (
+                "the path-loss exponent beyond the breakpoint",
+                breakpoint.exponent,
+                not_negative,
+                breakpoint.exponent >= 0.0,
             ),
         ] {
             if !allowed || !value.is_finite() {
@@ -372,10 +456,10 @@ impl ChannelConfig {
 }
 
 /// The quantity of the channel's means.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mean {
     Snr,
-    Power { noise_figure_db: f64 },
+    Power,
 }
 
 /// The channel between all pairs of stations, as a function of time.
@@ -387,6 +471,7 @@ pub struct Channel {
     /// SNR in dB or received power in dBm of each ordered pair, row by row.
     means: Vec<f64>,
     mean: Mean,
+    noise_figure_db: f64,
     fading: Fading,
     error_model: ErrorModel,
     seed: u64,
@@ -401,23 +486,21 @@ impl Channel {
     pub fn new(config: &ChannelConfig) -> Result<Channel, ChannelError> {
         let stations = config.stations;
         config.fading.check()?;
-        let (mean, of_pair): (Mean, Box<dyn Fn(usize, usize) -> f64>) = match &config.snr {
+        let (mean, noise_figure_db, of_pair): (_, _, Box<dyn Fn(usize, usize) -> f64>) = match &config.snr {
             Snr::Db(snr_db) => {
                 snr_db.check(stations, "SNR in dB", "a number", |db| !db.is_nan())?;
-                (Mean::Snr, Box::new(|from, to| snr_db.get(from, to)))
+                let of_pair = |from, to| snr_db.get(from, to);
+                (Mean::Snr, NOISE_FIGURE_DB, Box::new(of_pair))
             }
             Snr::PathLoss(loss) => {
                 loss.check(stations)?;
-                let mean = Mean::Power {
-                    noise_figure_db: loss.noise_figure_db,
-                };
                 let of_pair = |from, to| {
                     let (normal, _) = Draws::of(config.seed, Purpose::Shadowing, (from, to), 0).normals();
                     loss.tx_power_dbm
                         - loss.loss_db(loss.distance_m.get(from, to))
                         - loss.shadowing_db * normal
                 };
-                (mean, Box::new(of_pair))
+                (Mean::Power, loss.noise_figure_db, Box::new(of_pair))
             }
         };
         let mut means = vec![f64::INFINITY; stations * stations];
@@ -428,6 +511,7 @@ impl Channel {
             stations,
             means,
             mean,
+            noise_figure_db,
             fading: config.fading,
             error_model: config.error_model,
             seed: config.seed,
@@ -447,17 +531,22 @@ impl Channel {
         let faded = self.faded(from, to, at);
         match self.mean {
             Mean::Snr => faded,
-            Mean::Power { noise_figure_db } => faded - noise_floor_dbm(bandwidth_mhz, noise_figure_db),
+            Mean::Power => faded - self.noise_dbm(bandwidth_mhz),
         }
     }
 
-    /// Received power in dBm; `None` if the SNR is configured.
+    /// The signal of a PPDU of width `bandwidth_mhz` that starts at `at`. If the SNR is configured, its power is that
+    /// SNR above the noise floor with [`NOISE_FIGURE_DB`].
     #[must_use]
-    pub fn rx_power_dbm(&self, from: usize, to: usize, at: Nanos) -> Option<f64> {
-        match self.mean {
-            Mean::Snr => None,
-            Mean::Power { .. } => Some(self.faded(from, to, at)),
+    pub fn signal(&self, from: usize, to: usize, bandwidth_mhz: u16, at: Nanos) -> Signal {
+        Signal {
+            snr_db: self.snr_db(from, to, bandwidth_mhz, at),
+            noise_dbm: self.noise_dbm(bandwidth_mhz),
         }
+    }
+
+    fn noise_dbm(&self, bandwidth_mhz: u16) -> f64 {
+        noise_floor_dbm(bandwidth_mhz, self.noise_figure_db)
     }
 
     /// [`ErrorModel::mpdu_success`] at the SNR of a PPDU that starts at `at`.

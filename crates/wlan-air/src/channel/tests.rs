@@ -61,11 +61,34 @@ fn the_loss_at_one_metre_is_that_of_free_space() {
     }
 }
 
+/// Model D has a breakpoint at 10 m: 2 * 10 dB more than at 1 m, then 35 dB per decade.
+#[test]
+fn tgn_models_are_free_space_up_to_their_breakpoint() {
+    let same = || PerPair::Same(1.0);
+    let free = PathLoss {
+        exponent: 2.0,
+        ..PathLoss::indoors(Band::Ghz5, same())
+    };
+    for (model, at_m) in [
+        (Tgn::A, 5.0),
+        (Tgn::B, 5.0),
+        (Tgn::C, 5.0),
+        (Tgn::D, 10.0),
+        (Tgn::E, 20.0),
+        (Tgn::F, 30.0),
+    ] {
+        let loss = PathLoss::tgn(model, Band::Ghz5, same());
+        assert_eq!(loss.loss_db(0.5), free.loss_db(1.0));
+        assert_eq!(loss.loss_db(at_m), free.loss_db(at_m));
+        assert!((loss.loss_db(10.0 * at_m) - loss.loss_db(at_m) - 35.0).abs() < 1e-9);
+    }
+}
+
 /// 16 dBm at 10 m: a loss of 46.73 + 30 dB gives -60.73 dBm, which is 33.26 dB above the noise of -93.99 dBm.
 #[test]
 fn the_snr_is_the_link_budget() {
     let channel = Channel::new(&spaced(2, 10.0, 0.0)).unwrap();
-    assert!((channel.rx_power_dbm(0, 1, MS).unwrap() - -60.73).abs() < 0.005);
+    assert!((channel.signal(0, 1, 20, MS).power_dbm() - -60.73).abs() < 0.005);
     assert!((channel.snr_db(0, 1, 20, MS) - 33.26).abs() < 0.005);
     assert!((channel.snr_db(1, 0, 80, MS) - 27.24).abs() < 0.005);
 }
@@ -76,7 +99,11 @@ fn a_given_snr_holds_in_its_direction_at_every_bandwidth() {
     let channel = Channel::new(&given(2, matrix, Fading::None)).unwrap();
     assert_eq!(channel.snr_db(0, 1, 20, MS), 20.0);
     assert_eq!(channel.snr_db(1, 0, 160, MS), 5.0);
-    assert_eq!(channel.rx_power_dbm(0, 1, MS), None);
+    let signal = channel.signal(0, 1, 40, MS);
+    assert_eq!(
+        (signal.snr_db, signal.noise_dbm),
+        (20.0, noise_floor_dbm(40, 7.0))
+    );
     let mode = Mode::vht(4, 1, 80, GuardInterval::Long).unwrap();
     assert_eq!(
         channel.mpdu_success(0, 1, &mode, MS, 1_500),

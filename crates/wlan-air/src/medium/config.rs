@@ -3,7 +3,7 @@
 use super::fragment::Fragmentation;
 use crate::access::{Access, Aggregation, Framing};
 use crate::channel::Channel;
-use crate::phy::{Bss, Mode};
+use crate::phy::{Bss, CTS_LEN_B, Mode};
 use crate::queue::{Discipline, Queue};
 use crate::rate::RateControl;
 use crate::{ConfigError, Nanos};
@@ -99,20 +99,14 @@ impl StationConfig {
         }
     }
 
-    /// The protection of an exchange with a PSDU of `psdu_len_b` octets.
-    pub(super) fn protection_of(&self, psdu_len_b: usize) -> Protection {
-        if self.sends_rts(psdu_len_b) {
+    /// The protection of an exchange with a PSDU of `psdu_len_b` octets (10.3.1, 10.27).
+    #[must_use]
+    pub fn protection_of(&self, psdu_len_b: usize) -> Protection {
+        if self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b) {
             Protection::RtsCts
         } else {
             self.protection
         }
-    }
-
-    /// Whether an exchange with a PSDU of `psdu_len_b` octets starts with RTS and CTS (10.3.1, 10.27).
-    #[must_use]
-    pub fn sends_rts(&self, psdu_len_b: usize) -> bool {
-        self.protection == Protection::RtsCts
-            || self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b)
     }
 
     /// The fragmentation of MSDUs to station `to`; `None` for group-addressed MSDUs. The station does not
@@ -137,6 +131,19 @@ pub enum Protection {
     CtsToSelf,
     /// An RTS, which the receiver answers with a CTS.
     RtsCts,
+}
+
+impl Protection {
+    /// Time that the protection takes before a PPDU of this mode, until the start of the PPDU.
+    #[must_use]
+    pub fn duration(self, bss: &Bss, mode: &Mode) -> Nanos {
+        let sifs = bss.sifs();
+        match self {
+            Protection::RtsCts => bss.rts_duration(mode) + sifs + bss.cts_duration(mode) + sifs,
+            Protection::CtsToSelf => bss.cts_to_self_mode(mode).ppdu_duration(CTS_LEN_B) + sifs,
+            Protection::None => Nanos::ZERO,
+        }
+    }
 }
 
 /// The stations that hear each other.

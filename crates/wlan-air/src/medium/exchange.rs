@@ -5,7 +5,7 @@ use super::request::Plan;
 use super::station::{BEACON, Exchange, Payload};
 use super::{Action, Completion, Event, Kind, Medium, Outcome, Ppdu, Protection, Spans};
 use crate::access::{Aggregation, Psdu};
-use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, Bss, CTS_LEN_B, Mode, RTS_LEN_B};
+use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, CTS_LEN_B, Mode, RTS_LEN_B};
 use crate::queue::{Discipline, Packet};
 use crate::{Access, Nanos};
 
@@ -173,7 +173,7 @@ impl<F> Medium<F> {
             Some(_) => self.spans.sifs + bss.ack_duration(mode),
             None => Nanos::ZERO,
         };
-        let guard = guard_duration(plan.protection.unwrap_or_default(), bss, mode);
+        let guard = plan.protection.unwrap_or_default().duration(bss, mode);
         Some(txop.exchange_start + guard + mode.ppdu_duration(psdu.len_b()) + answer)
     }
 
@@ -245,7 +245,7 @@ impl<F> Medium<F> {
             None if txop.begins(self.now) => self.config.stations[txop.station].longest_protection(),
             None => Protection::None,
         };
-        let guard = guard_duration(protection, bss, mode);
+        let guard = protection.duration(bss, mode);
         end.saturating_sub(txop.exchange_start + guard + self.spans.sifs + bss.block_ack_duration(mode))
     }
 
@@ -286,12 +286,12 @@ impl<F> Medium<F> {
         let data_and_answer = mode.ppdu_duration(exchange.psdu_len_b) + self.answer_span(&exchange);
         let bss = &self.config.bss;
         if protection == Protection::RtsCts {
-            let control = bss.control_response(&mode);
+            let control = bss.rts_mode(&mode);
             let ppdu = self.ppdu(at, index, to, Kind::Rts, control, RTS_LEN_B);
             let nav = ppdu.end + sifs + bss.cts_duration(&mode) + sifs + data_and_answer;
             return self.transmit(ppdu, nav, contender);
         }
-        let control = cts_to_self_mode(bss, &mode);
+        let control = bss.cts_to_self_mode(&mode);
         let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
         self.transmit(ppdu, ppdu.end + sifs + data_and_answer, contender)
     }
@@ -392,20 +392,4 @@ impl<F> Medium<F> {
             }
         }
     }
-}
-
-/// Time that an RTS and its CTS, or a CTS-to-self, take before a PPDU.
-fn guard_duration(protection: Protection, bss: &Bss, mode: &Mode) -> Nanos {
-    let sifs = bss.sifs();
-    match protection {
-        Protection::RtsCts => bss.rts_duration(mode) + sifs + bss.cts_duration(mode) + sifs,
-        Protection::CtsToSelf => cts_to_self_mode(bss, mode).ppdu_duration(CTS_LEN_B) + sifs,
-        Protection::None => Nanos::ZERO,
-    }
-}
-
-/// Mode of the CTS-to-self before a PPDU of this mode (10.27.2).
-fn cts_to_self_mode(bss: &Bss, mode: &Mode) -> Mode {
-    bss.erp_protection_mode()
-        .unwrap_or_else(|| bss.control_response(mode))
 }

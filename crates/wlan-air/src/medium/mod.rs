@@ -36,6 +36,7 @@ use rand_pcg::Pcg32;
 
 use self::flow::Flow;
 use self::station::{Exchange, Payload, Station};
+use crate::channel::Signal;
 use crate::phy::Mode;
 use crate::queue::{Discipline, Packet, Queue};
 use crate::rate::{Rate, RateControl};
@@ -481,6 +482,29 @@ impl<F> Medium<F> {
     pub fn duration(&self, sender: usize) -> Nanos {
         let air = self.on_air.iter().find(|air| air.ppdu.sender == sender);
         air.map_or(Nanos::ZERO, |air| air.nav_until.saturating_sub(air.ppdu.end))
+    }
+
+    /// The signal of a PPDU at a station; `None` on a medium without a channel.
+    ///
+    /// # Panics
+    /// If the station is not in the channel.
+    #[must_use]
+    pub fn signal(&self, ppdu: &Ppdu, station: usize) -> Option<Signal> {
+        let channel = self.config.channel.as_ref()?;
+        Some(channel.signal(ppdu.sender, station, ppdu.mode.bandwidth_mhz(), ppdu.start))
+    }
+
+    /// The signal of a received data PPDU at its receiver, if the event is the end of such a PPDU on a medium with a
+    /// channel. The receiver has decoded at least one of its MPDUs.
+    #[must_use]
+    pub fn received_signal(&self, event: &Event) -> Option<(usize, Signal)> {
+        match event {
+            Event::PpduEnd { ppdu, received: true } if matches!(ppdu.kind, Kind::Data { .. }) => {
+                let receiver = ppdu.receiver?;
+                Some((receiver, self.signal(ppdu, receiver)?))
+            }
+            _ => None,
+        }
     }
 
     /// The MPDUs of the current exchange of `sender`, oldest first. The flag tells whether the receiver has

@@ -20,6 +20,8 @@ pub struct Bss {
     preamble: Preamble,
     /// BSSBasicRateSet: one bit per non-HT rate of the PHYs that the stations support, oldest PHY first.
     basic: u32,
+    /// Whether an 802.11b station is associated (`NonERP_Present`, 9.4.2.11).
+    has_dot11b_stations: bool,
 }
 
 impl Bss {
@@ -36,6 +38,7 @@ impl Bss {
             timing: timing.expect("a PHY, or a PHY that it extends, declares its timing"),
             preamble: Preamble::Long,
             basic: 0,
+            has_dot11b_stations: false,
         };
         for (bit, _, rate) in bss.non_ht_rates() {
             bss.basic |= u32::from(rate.is_basic) << bit;
@@ -59,6 +62,30 @@ impl Bss {
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Bss {
         Bss { timing, ..self }
+    }
+
+    /// The same BSS with an associated 802.11b station: its DSSS rates are its basic rates.
+    pub(super) fn for_dot11b_stations(self) -> Bss {
+        let dsss = self
+            .non_ht_modes()
+            .filter(|(_, mode)| mode.dsss_preamble().is_some());
+        Bss {
+            basic: dsss.fold(0, |basic, (bit, _)| basic | 1 << bit),
+            has_dot11b_stations: true,
+            ..self
+        }
+    }
+
+    /// Whether an 802.11b station is associated, which cannot decode OFDM (`NonERP_Present`, 9.4.2.11).
+    #[must_use]
+    pub const fn has_dot11b_stations(&self) -> bool {
+        self.has_dot11b_stations
+    }
+
+    /// Whether the BSS has the rates of clause 16 and those of clause 18.
+    pub(super) fn is_erp(&self) -> bool {
+        let is_dsss = |(_, mode): (usize, Mode)| mode.dsss_preamble().is_some();
+        self.non_ht_modes().any(is_dsss) && !self.non_ht_modes().all(is_dsss)
     }
 
     /// The same BSS with another BSSBasicRateSet: at least one non-HT rate of its PHY. The preamble of a DSSS
@@ -157,18 +184,33 @@ impl Bss {
         self.control_response(mode).ppdu_duration(BLOCK_ACK_LEN_B)
     }
 
-    /// Airtime of the RTS before a frame of `mode`. The RTS has the rate of the frame's control response; the
-    /// standard leaves this choice to the station (10.6.6.2).
+    /// Mode of the RTS before a frame of `mode`: that of the frame's control response. The standard leaves this choice
+    /// to the station (10.6.6.2), unless the RTS must reach 802.11b stations (10.27.2).
+    #[must_use]
+    pub fn rts_mode(&self, mode: &Mode) -> Mode {
+        self.erp_protection_mode()
+            .filter(|_| self.has_dot11b_stations)
+            .unwrap_or_else(|| self.control_response(mode))
+    }
+
+    /// Airtime of the RTS before a frame of `mode`.
     #[must_use]
     pub fn rts_duration(&self, mode: &Mode) -> Nanos {
-        self.control_response(mode).ppdu_duration(RTS_LEN_B)
+        self.rts_mode(mode).ppdu_duration(RTS_LEN_B)
     }
 
     /// Airtime of the CTS that answers this RTS.
     #[must_use]
     pub fn cts_duration(&self, mode: &Mode) -> Nanos {
-        self.control_response(&self.control_response(mode))
+        self.control_response(&self.rts_mode(mode))
             .ppdu_duration(CTS_LEN_B)
+    }
+
+    /// Mode of the CTS-to-self before a frame of `mode` (10.27.2).
+    #[must_use]
+    pub fn cts_to_self_mode(&self, mode: &Mode) -> Mode {
+        self.erp_protection_mode()
+            .unwrap_or_else(|| self.control_response(mode))
     }
 
     /// `AckTimeout` and `CTSTimeout`: the time after its PPDU for which a station waits for an answer. It is
@@ -210,10 +252,10 @@ impl Bss {
 
     /// The BSSBasicRateSet in ascending order, DSSS before OFDM.
     pub fn basic_rates(&self) -> impl Iterator<Item = Mode> + use<> {
-        let bss = *self;
-        bss.non_ht_rates()
-            .filter(move |(bit, ..)| bss.basic >> bit & 1 == 1)
-            .map(move |(_, phy, rate)| bss.non_ht_mode(phy, rate, bss.preamble))
+        let basic = self.basic;
+        self.non_ht_modes()
+            .filter(move |(bit, _)| basic >> bit & 1 == 1)
+            .map(|(_, mode)| mode)
     }
 
     /// All non-HT rates of the BSS in kbit/s, in ascending order, DSSS before OFDM, and whether each is a
@@ -235,6 +277,13 @@ impl Bss {
             .flat_map(|phy| phy.rates.non_ht().iter().map(move |rate| (phy, *rate)))
             .enumerate()
             .map(|(bit, (phy, rate))| (bit, phy, rate))
+    }
+
+    /// The modes of [`Bss::non_ht_rates`], each with its bit in the BSSBasicRateSet.
+    fn non_ht_modes(&self) -> impl Iterator<Item = (usize, Mode)> + use<> {
+        let bss = *self;
+        bss.non_ht_rates()
+            .map(move |(bit, phy, rate)| (bit, bss.non_ht_mode(phy, rate, bss.preamble)))
     }
 
     /// The bit of a PHY's first non-HT rate in the BSSBasicRateSet.

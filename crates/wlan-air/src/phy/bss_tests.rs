@@ -180,6 +180,53 @@ fn the_basic_rates_can_be_chosen() {
     );
 }
 
+/// 9.4.1.4, 9.4.2.11, 10.27.2, Table 16-4: the long slot; RTS, CTS and CTS-to-self in DSSS; answers to OFDM in OFDM.
+#[test]
+fn a_bss_with_dot11b_stations_protects_its_frames_in_dsss() {
+    let us = Nanos::from_us;
+    for (bss, mode) in [
+        (Bss::erp(ErpSlot::Short, Preamble::Long), erp(54)),
+        (Bss::ht(Band::Ghz2_4), ht_2_4(7)),
+    ] {
+        let mixed = bss.with_dot11b_stations();
+        assert_eq!(
+            (bss.slot(), mixed.slot(), mixed.cca_time()),
+            (us(9), us(20), us(15))
+        );
+        assert_eq!(mixed.sifs(), us(10));
+        let eleven = dsss(11_000, Preamble::Long);
+        assert_eq!(mixed.rts_mode(&mode), eleven);
+        assert_eq!(mixed.cts_to_self_mode(&mode), eleven);
+        assert_eq!(mixed.control_response(&eleven), eleven);
+        assert_eq!(mixed.control_response(&mode), erp(24));
+        assert_eq!(mixed.beacon_mode(), dsss(1_000, Preamble::Long));
+        // PLCP 192 us; CTS 14 octets and RTS 20 octets at 11 Mbit/s: 10.2 and 14.5 us, rounded up (16.2.3.6).
+        assert_eq!(
+            [mixed.cts_duration(&mode), mixed.rts_duration(&mode)],
+            [us(203), us(207)]
+        );
+        assert!(mixed.basic_rates().all(|rate| rate.dsss_preamble().is_some()));
+        assert_eq!(mixed.basic_rates().count(), 4);
+        assert_eq!(bss.rts_mode(&mode), erp(24));
+        assert_eq!(bss.with_slot(ErpSlot::Long).slot(), us(20));
+        assert_eq!(bss.with_slot(ErpSlot::Short), bss);
+    }
+}
+
+/// Every station has the only slot of its band or PHY, and nobody is older than 802.11b.
+#[test]
+fn other_bsss_have_one_slot_and_no_dot11b_stations() {
+    for bss in [
+        Bss::ofdm(),
+        Bss::vht(),
+        Bss::ht(Band::Ghz5),
+        Bss::dsss(Preamble::Short),
+    ] {
+        assert_eq!(bss.with_dot11b_stations(), bss);
+        assert_eq!(bss.with_slot(ErpSlot::Long), bss);
+    }
+}
+
 #[test]
 fn beacons_and_protection_are_for_all_stations() {
     assert_eq!(mixed_g().beacon_mode(), dsss(1_000, Preamble::Long));

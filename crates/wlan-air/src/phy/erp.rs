@@ -83,4 +83,29 @@ impl Bss {
             .with_timing(slot.timing())
             .with_preamble(preamble)
     }
+
+    /// The same BSS with this slot. A BSS without ERP stations has a single slot, and stays the same: 9 us in the 5 GHz
+    /// band (Tables 17-21, 19-25, 21-29), 20 us with 802.11b (Table 16-4).
+    #[must_use]
+    pub fn with_slot(self, slot: ErpSlot) -> Bss {
+        if self.is_erp() {
+            self.with_timing(slot.timing())
+        } else {
+            self
+        }
+    }
+
+    /// The same BSS with an associated 802.11b station. A BSS without ERP stations stays the same.
+    ///
+    /// The BSS then has the long slot (9.4.1.4) and, as hostapd's BSSs, the basic rates 1, 2, 5.5 and 11 Mbit/s,
+    /// because every station must support all basic rates. Frames that protect a PPDU from the station have such a
+    /// rate (10.27.2).
+    #[must_use]
+    pub fn with_dot11b_stations(self) -> Bss {
+        if self.is_erp() {
+            self.with_slot(ErpSlot::Long).for_dot11b_stations()
+        } else {
+            self
+        }
+    }
 }

@@ -14,13 +14,25 @@ const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(1);
 impl Network<'_> {
     /// A packet arrives at its destination host.
     pub fn arrive(&mut self, packet: Packet) {
-        let packet = if packet.fragments == 1 {
-            packet
-        } else if let Some(datagram) = self.reassemble(packet) {
-            datagram
+        let Packet { flow, back, more, .. } = packet;
+        let whole = if packet.fragments == 1 {
+            Some(packet)
         } else {
-            return;
+            self.reassemble(packet)
         };
+        if let Some(packet) = whole
+            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more)
+        {
+            self.take(packet);
+        }
+        // A program reads when no more packets arrive with this one, as in a real host.
+        if !more {
+            self.sockets[flow as usize].read(back);
+        }
+    }
+
+    /// A host takes a datagram or a segment.
+    fn take(&mut self, packet: Packet) {
         let Packet {
             flow,
             back,
@@ -135,6 +147,13 @@ impl Network<'_> {
             self.processors[station].refused.push_back(flow);
             return;
         }
+        if matches!(self.hosts[flow as usize], Host::Paced { .. } | Host::Playing(_))
+            && self.sockets[flow as usize].is_full()
+        {
+            self.sockets[flow as usize].blocked = true;
+            return;
+        }
+        let now = self.now;
         match &mut self.hosts[flow as usize] {
             Host::Saturated { payload_b, next } => {
                 let (payload_b, number) = (*payload_b, *next);
@@ -151,7 +170,7 @@ impl Network<'_> {
                 let following = departures.next();
                 if let Some(following) = following {
                     *due = following;
-                    self.schedule(following.at, Event::Depart(flow));
+                    self.schedule(following.at.max(now), Event::Depart(flow));
                 }
                 self.send_datagram(flow, false, number, payload_b);
             }
@@ -164,7 +183,7 @@ impl Network<'_> {
                 let following = playing.video.next();
                 if let Some(following) = following {
                     playing.due = following;
-                    self.schedule(following.at, Event::Depart(flow));
+                    self.schedule(following.at.max(now), Event::Depart(flow));
                 }
                 let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
                 let body = Body::Picture {

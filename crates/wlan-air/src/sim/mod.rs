@@ -17,9 +17,11 @@ mod outcome;
 mod processor;
 mod saturated;
 mod scenario;
+mod socket;
 
 pub use network::simulate;
 pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};
 pub use processor::Processor;
 pub use saturated::{Saturated, saturated};
 pub use scenario::{End, Flow, Scenario, ScenarioError, Source, Tcp, Wired};
+pub use socket::UdpSockets;

@@ -7,7 +7,9 @@ use super::events::{Body, Event, Packet, PacketId, Place, Scheduled};
 use super::host::Host;
 use super::processor::Working;
 use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source, UDP_LEN_B};
+use super::socket::Sockets;
 use super::{FlowOutcome, Outcome, ProcessorOutcome};
+use crate::channel::SignalCounts;
 use crate::queue;
 use crate::{Airtime, Medium, Nanos, Route};
 
@@ -40,6 +42,8 @@ pub(super) struct Network<'a> {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
     pub hosts: Vec<Host>,
+    /// The sockets of each flow.
+    pub sockets: Vec<Sockets>,
     pub outcomes: Vec<FlowOutcome>,
     pub processors: Vec<Working>,
     wires: [Wire; 2],
@@ -54,6 +58,8 @@ pub(super) struct Network<'a> {
     completed: Vec<(usize, PacketId)>,
     airtime_before: Airtime,
     events: u64,
+    /// Signals of the data PPDUs that each station received in the window.
+    signals: Vec<SignalCounts>,
 }
 
 /// Simulates a scenario.
@@ -87,6 +93,11 @@ impl<'a> Network<'a> {
             packets: Vec::new(),
             free: Vec::new(),
             hosts: hosts?,
+            sockets: scenario
+                .flows
+                .iter()
+                .map(|flow| Sockets::new(flow.sockets))
+                .collect(),
             outcomes: vec![FlowOutcome::default(); scenario.flows.len()],
             processors: scenario.processors.iter().copied().map(working).collect(),
             wires: [Wire::default(); 2],
@@ -97,6 +108,7 @@ impl<'a> Network<'a> {
             completed: Vec::new(),
             airtime_before: Airtime::default(),
             events: 0,
+            signals: vec![SignalCounts::default(); scenario.medium.stations.len()],
         })
     }
 
@@ -134,14 +146,16 @@ impl<'a> Network<'a> {
     /// limit.
     fn saturation(&self, flow: usize) -> usize {
         let of = &self.scenario.flows[flow];
-        let fragments = of
-            .fragments(of.ip.header_len_b() + UDP_LEN_B + of.source.largest_payload_b())
-            .count();
+        let ip_len_b = of.ip.header_len_b() + UDP_LEN_B + of.source.largest_payload_b();
+        let fragments = of.fragments(ip_len_b).count();
+        let sendable = self.sockets[flow].sendable(of.fragments(ip_len_b));
         let key = |flow: &Flow| (flow.from.station(), flow.contender);
         let mine = key(of);
         let sharing = |other: &&Flow| matches!(other.source, Source::Saturated { .. }) && key(other) == mine;
         let sharing = self.scenario.flows.iter().filter(sharing).count();
-        (self.scenario.medium.stations[mine.0].queue_limit / sharing / fragments).max(1)
+        (self.scenario.medium.stations[mine.0].queue_limit / sharing / fragments)
+            .min(sendable)
+            .max(1)
     }
 
     fn run(&mut self, until: Nanos) {
@@ -168,8 +182,13 @@ impl<'a> Network<'a> {
     }
 
     fn advance_medium(&mut self) {
-        self.medium.advance();
+        let event = self.medium.advance();
         self.events += 1;
+        if self.now >= self.window_start
+            && let Some((receiver, signal)) = event.and_then(|event| self.medium.received_signal(&event))
+        {
+            self.signals[receiver].record(signal);
+        }
         let Network {
             medium,
             arrived,
@@ -203,8 +222,17 @@ impl<'a> Network<'a> {
             if self.keeps_full(station, &packet) {
                 self.depart(packet.flow);
             }
+            self.release(station, &packet);
         }
         self.completed = completed;
+    }
+
+    /// A packet has left a station. If the station is the first one, the packet no longer takes memory of its socket.
+    fn release(&mut self, station: usize, packet: &Packet) {
+        let is_first = self.scenario.flows[packet.flow as usize].from == End::Station(station);
+        if is_first && !packet.back && self.sockets[packet.flow as usize].release(packet.ip_len_b) {
+            self.depart(packet.flow);
+        }
     }
 
     /// Whether the packet is the last one of a datagram of a saturated source that keeps this station full.
@@ -260,6 +288,9 @@ impl<'a> Network<'a> {
                 // A saturated source tries again when the processor has space.
                 if place == Place::Sealed(station) && self.keeps_full(station, &packet) {
                     self.processors[station].refused.push_back(packet.flow);
+                }
+                if place == Place::Sealed(station) {
+                    self.release(station, &packet);
                 }
             }
         }
@@ -336,7 +367,12 @@ impl<'a> Network<'a> {
     fn send_whole(&mut self, packet: Packet) {
         match self.ends(&packet).0 {
             End::Server => self.onto_wire(packet, false),
-            End::Station(station) => self.reach(packet, Place::Sender(station)),
+            End::Station(station) => {
+                if !packet.back {
+                    self.sockets[packet.flow as usize].send(packet.ip_len_b);
+                }
+                self.reach(packet, Place::Sender(station));
+            }
         }
     }
 
@@ -477,6 +513,7 @@ impl<'a> Network<'a> {
             processors: processors.collect(),
             wired_drops: self.wired_drops,
             events: self.events,
+            signals: self.signals,
         }
     }
 }

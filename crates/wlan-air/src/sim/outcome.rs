@@ -1,5 +1,6 @@
 //! The measurements of a simulation.
 
+use crate::channel::SignalCounts;
 use crate::traffic::{Delays, Meter};
 use crate::{Airtime, Counters, Nanos};
 
@@ -20,6 +21,8 @@ pub struct Outcome {
     pub wired_drops: u64,
     /// Events of the medium. The run time of the simulation is proportional to this number.
     pub events: u64,
+    /// Signals of the data PPDUs that each station received in the window; empty on a medium without a channel.
+    pub signals: Vec<SignalCounts>,
 }
 
 /// The results of one flow in the window.

@@ -1,6 +1,6 @@
 //! The configuration of a simulation.
 
-use super::Processor;
+use super::{Processor, UdpSockets};
 use crate::tcp::{CongestionControl, IpVersion, TcpError, Window};
 use crate::traffic::{TrafficError, VideoConfig};
 use crate::{ConfigError, MediumConfig, Nanos};
@@ -105,6 +105,8 @@ pub struct Flow {
     pub contender: usize,
     /// Octets of the longest IP packet: IP fragments longer datagrams. `None`: no limit.
     pub mtu_b: Option<usize>,
+    /// The sockets of its datagrams.
+    pub sockets: UdpSockets,
 }
 
 impl Flow {

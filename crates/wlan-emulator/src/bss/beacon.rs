@@ -36,6 +36,11 @@ const ID_HT_OPERATION: u8 = 61;
 const ID_VHT_CAPABILITIES: u8 = 191;
 const ID_VHT_OPERATION: u8 = 192;
 
+// Bits of the ERP Parameters (9.4.2.11).
+const NON_ERP_PRESENT: u8 = 1;
+const USE_PROTECTION: u8 = 1 << 1;
+const BARKER_PREAMBLE_MODE: u8 = 1 << 2;
+
 /// Octets of a TIM element that announces no station.
 const TIM_LEN_B: usize = 6;
 /// Number of rates that a Supported Rates element holds (9.4.2.3).
@@ -104,8 +109,7 @@ impl AccessPoint {
         // DTIM count 0, DTIM period 1 and an empty bitmap (9.4.2.5.1): no station dozes.
         push_element(&mut elements, ID_TIM, &[0, 1, 0, 0]);
         if supports(&ERP) {
-            // NonERP_Present and Use_Protection (9.4.2.11).
-            push_element(&mut elements, ID_ERP, &[if is_protecting { 0b011 } else { 0 }]);
+            push_element(&mut elements, ID_ERP, &[erp_parameters(medium, is_protecting)]);
         }
         if !extended.is_empty() {
             push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
@@ -238,16 +242,34 @@ impl AccessPoint {
     }
 }
 
+/// ERP Parameters (9.4.2.11).
+fn erp_parameters(medium: &MediumConfig, is_protecting: bool) -> u8 {
+    let bits = [
+        (NON_ERP_PRESENT, is_protecting || medium.bss.has_dot11b_stations()),
+        (USE_PROTECTION, is_protecting),
+        (
+            BARKER_PREAMBLE_MODE,
+            medium.bss.has_dot11b_stations() && !has_short_preamble(medium),
+        ),
+    ];
+    bits.into_iter()
+        .filter(|&(_, is_set)| is_set)
+        .map(|(bit, _)| bit)
+        .sum()
+}
+
+/// Whether a basic rate of the BSS has the short preamble.
+fn has_short_preamble(medium: &MediumConfig) -> bool {
+    let mut rates = medium.bss.basic_rates();
+    rates.any(|rate| rate.dsss_preamble() == Some(Preamble::Short))
+}
+
 fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, is_private: bool) -> u16 {
-    let has_short_preamble = medium
-        .bss
-        .basic_rates()
-        .any(|rate| rate.dsss_preamble() == Some(Preamble::Short));
     let has_short_slot = mode.band() == Band::Ghz2_4 && medium.bss.slot() == Nanos::from_us(9);
     let bits = [
         (CAPABILITY_ESS, true),
         (CAPABILITY_PRIVACY, is_private),
-        (CAPABILITY_SHORT_PREAMBLE, has_short_preamble),
+        (CAPABILITY_SHORT_PREAMBLE, has_short_preamble(medium)),
         (CAPABILITY_QOS, tid.is_some()),
         (CAPABILITY_SHORT_SLOT, has_short_slot),
     ];

@@ -31,8 +31,8 @@ struct Sent {
 
 /// A PPDU that was sent, and its outcome.
 #[derive(Debug)]
-struct Told {
-    ppdu: Ppdu,
+pub(super) struct Told {
+    pub(super) ppdu: Ppdu,
     received: bool,
     /// Whether the monitor could read it: no other PPDU overlapped it.
     readable: bool,
@@ -72,7 +72,12 @@ fn keys(suite: Option<Suite>, akms: &[Akm], management: ManagementProtection, is
 
 /// Sends `up` and `down` MSDUs of 1000 octets over the air that `words` describe, until nothing is left to send and
 /// `until` has passed. Returns the PPDUs and their capture.
-fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (Vec<Told>, Vec<u8>) {
+pub(super) fn performed(
+    words: &[(&str, Value)],
+    up: usize,
+    down: usize,
+    until: Nanos,
+) -> (Vec<Told>, Vec<u8>) {
     const BODY_B: usize = 1000;
     let words = scenario(words);
     let (tid, suite) = (words.tid(), words.suite());
@@ -91,6 +96,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
         access_point: Some(AccessPoint::new(addresses[0], &config, tid, &keys, bigtk)),
         addresses: addresses.clone(),
         tid: tid.unwrap_or_default(),
+        channel: config.channel.clone(),
     };
     let path = temporary_file();
     let mut capture = Capture::create(&path, names).unwrap();
@@ -201,10 +207,10 @@ fn psdu_len_b(records: &[u8], ppdu: &Ppdu) -> usize {
 }
 
 /// The fields of each frame of a PPDU.
-type Rows = Vec<Vec<String>>;
+pub(super) type Rows = Vec<Vec<String>>;
 
 /// Every readable PPDU, with the fields that tshark shows for each of its frames.
-fn seen<'t>(told: &'t [Told], file: &[u8], fields: &[&str]) -> Option<Vec<(&'t Told, Rows)>> {
+pub(super) fn seen<'t>(told: &'t [Told], file: &[u8], fields: &[&str]) -> Option<Vec<(&'t Told, Rows)>> {
     let always = ["_ws.malformed", "wlan.fcs.status"];
     let mut rows = tshark(
         file,
@@ -231,7 +237,7 @@ fn seen<'t>(told: &'t [Told], file: &[u8], fields: &[&str]) -> Option<Vec<(&'t T
     Some(seen)
 }
 
-fn words(of: &Value) -> Vec<(&str, Value)> {
+pub(super) fn words(of: &Value) -> Vec<(&str, Value)> {
     let words = of.as_object().unwrap().iter();
     words.map(|(word, value)| (&word[..], value.clone())).collect()
 }
@@ -583,6 +589,7 @@ fn a_block_ack_covers_the_mpdus_of_its_addressee() {
         )),
         addresses: addresses.clone(),
         tid: 0,
+        channel: None,
     };
     let path = temporary_file();
     let mut capture = Capture::create(&path, names).unwrap();

@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use arrayvec::ArrayVec;
 use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
-use wlan_air::channel::Channel;
+use wlan_air::channel::{Channel, SignalCounts};
 use wlan_air::phy::{Bss, Mode};
 use wlan_air::queue::Packet;
 use wlan_air::{Category, Event, Kind as PpduKind, Medium, Nanos, Outcome, Ppdu, Route};
@@ -31,8 +31,6 @@ use crate::running::{Orders, Work};
 
 /// Signal of a received frame in dBm on an ideal channel.
 const SIGNAL_DBM: i32 = -40;
-/// Noise in dBm from which a signal-to-noise ratio gives the signal.
-const NOISE_DBM: f64 = -95.0;
 
 /// Totals since the link came up.
 #[derive(Debug, Serialize)]
@@ -66,6 +64,8 @@ pub struct Air {
     pub monitors: Vec<usize>,
     pub medium: Medium<Frame>,
     pub channel: Option<Channel>,
+    /// Signals of the data PPDUs that each station received.
+    pub signals: Vec<SignalCounts>,
     pub contenders: Contenders,
     pub counters: Counters,
     pub capture: Option<Capture>,
@@ -192,7 +192,11 @@ impl Air {
 
     /// Performs the medium's next event.
     fn perform(&mut self) {
-        match self.medium.advance() {
+        let event = self.medium.advance();
+        if let Some((receiver, signal)) = event.and_then(|event| self.medium.received_signal(&event)) {
+            self.signals[receiver].record(signal);
+        }
+        match event {
             Some(Event::PpduStart(ppdu)) => self.begin(&ppdu),
             Some(Event::PpduEnd { ppdu, received }) => {
                 if let Some(capture) = &mut self.capture {
@@ -208,9 +212,9 @@ impl Air {
                     self.counters
                         .record_lateness(self.clock.now().saturating_sub(ppdu.end));
                 }
-                self.deliver(&ppdu.mode);
+                self.deliver(&ppdu.mode, ppdu.start);
             }
-            Some(Event::Elapsed { .. }) | None => self.deliver(&self.bss.beacon_mode()),
+            Some(Event::Elapsed { .. }) | None => self.deliver(&self.bss.beacon_mode(), self.medium.now()),
         }
         self.report_completions();
     }
@@ -232,9 +236,8 @@ impl Air {
         }
     }
 
-    /// Queues received frames at the radios of their receivers.
-    fn deliver(&mut self, mode: &Mode) {
-        let now = self.medium.now();
+    /// Queues received frames, whose PPDU started at `start`, at the radios of their receivers.
+    fn deliver(&mut self, mode: &Mode, start: Nanos) {
         let Self {
             medium,
             radios,
@@ -246,7 +249,7 @@ impl Air {
             let is_new = |&to: &usize| to != delivery.route.from && !delivery.receivers.contains(&to);
             let overhearing = monitors.iter().copied().filter(is_new);
             for to in delivery.receivers.iter().copied().chain(overhearing) {
-                let signal_dbm = signal_dbm(channel.as_ref(), delivery.route.from, to, mode, now);
+                let signal_dbm = signal_dbm(channel.as_ref(), delivery.route.from, to, mode, start);
                 radios[to].deliver(frame, mode, signal_dbm);
             }
         }
@@ -300,7 +303,10 @@ impl Air {
             transmissions: medium.transmissions,
             collisions: medium.collisions,
             stations: stations
-                .map(|(station, counters)| (self.roster.name(station), Sent::new(counters, None, now)))
+                .map(|(station, counters)| {
+                    let sent = Sent::new(counters, None, now, &self.signals[station]);
+                    (self.roster.name(station), sent)
+                })
                 .collect(),
         }
     }
@@ -320,11 +326,9 @@ fn is_data(ppdu: &Ppdu) -> bool {
 /// Signal in dBm with which station `to` receives station `from`.
 fn signal_dbm(channel: Option<&Channel>, from: usize, to: usize, mode: &Mode, at: Nanos) -> i32 {
     let Some(channel) = channel else { return SIGNAL_DBM };
-    let dbm = channel
-        .rx_power_dbm(from, to, at)
-        .unwrap_or_else(|| NOISE_DBM + channel.snr_db(from, to, mode.bandwidth_mhz(), at));
+    let signal = channel.signal(from, to, mode.bandwidth_mhz(), at);
     #[allow(clippy::cast_possible_truncation)] // clamped to the range of a signal
-    let rounded = dbm.round().clamp(-120.0, 30.0) as i32;
+    let rounded = signal.power_dbm().round().clamp(-120.0, 30.0) as i32;
     rounded
 }
 

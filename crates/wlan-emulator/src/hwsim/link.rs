@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use wlan_air::channel::SignalCounts;
 use wlan_air::{Access, Category, Framing, Medium, Protection, RateControl, StationConfig};
 use wlan_host::clock::{Clock, ClockKind};
 use wlan_host::schedule::Scheduling;
@@ -88,6 +89,7 @@ impl Running for Link {
             addresses: (0..roster.on_air()).map(roster::mac).collect(),
             tid: config.scenario.tid().unwrap_or_default(),
             access_point: None,
+            channel: of_channel.clone(),
         };
         let capture = config.pcap.as_deref().map(|path| Capture::create(path, names));
         let capture = capture.transpose().map_err(EmulatorError::Capture)?;
@@ -106,6 +108,7 @@ impl Running for Link {
             channel: of_channel,
             contenders,
             counters: Counters::default(),
+            signals: vec![SignalCounts::default(); roster.on_air()],
             capture,
             orders,
         })?;

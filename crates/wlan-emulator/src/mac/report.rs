@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
+use wlan_air::channel::SignalCounts;
 use wlan_air::sim::Wired;
 use wlan_air::{Nanos, StationCounters};
 use wlan_host::schedule::Scheduling;
 use wlan_host::tun::Offloads;
+use wlan_scenario::signals::counts;
 
 use super::counters::Lateness;
 use super::stage::Stage;
@@ -113,7 +116,7 @@ pub struct Report {
     pub stations: BTreeMap<String, Sent>,
 }
 
-/// Totals of one station as sender, and of its card's processor.
+/// Totals of one station as sender, of its card's processor, and of the signals that it received.
 #[derive(Debug, Serialize)]
 pub struct Sent {
     /// PPDUs.
@@ -132,11 +135,20 @@ pub struct Sent {
     pub processor_busy_s: Option<f64>,
     /// Frames that the processor dropped because its queue was full; null without a processor.
     pub drops_processor: Option<u64>,
+    /// Signals of the data PPDUs that the station received ([`counts`]); missing before the first one, and without a
+    /// channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Value>,
 }
 
 impl Sent {
     /// The totals of a station, with its processor's busy time at `now`.
-    pub(crate) fn new(of: &StationCounters, processor: Option<&Stage>, now: Nanos) -> Self {
+    pub(crate) fn new(
+        of: &StationCounters,
+        processor: Option<&Stage>,
+        now: Nanos,
+        signals: &SignalCounts,
+    ) -> Self {
         Self {
             ppdus: of.txops,
             mpdus: of.mpdus,
@@ -146,6 +158,7 @@ impl Sent {
             drops_retry: of.drops_retry,
             processor_busy_s: processor.map(|stage| stage.busy(now).as_secs_f64()),
             drops_processor: processor.map(|stage| stage.drops),
+            received: (!signals.is_empty()).then(|| counts(signals)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The state of the MAC thread.
 
+use wlan_air::channel::SignalCounts;
 use wlan_air::{Medium, Nanos};
 use wlan_host::clock::Clock;
 
@@ -23,6 +24,8 @@ pub struct Mac {
     pub associations: Vec<[End; 2]>,
     pub stages: Stages,
     pub medium: Medium<Frame>,
+    /// Signals of the data PPDUs that each station received.
+    pub signals: Vec<SignalCounts>,
     /// Seed of the hash that identifies flows.
     pub flow_seed: u64,
     pub counters: Counters,

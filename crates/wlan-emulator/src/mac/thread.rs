@@ -202,7 +202,7 @@ impl Mac {
         let real = self.clock.kind() == ClockKind::Real;
         let processor = |station| self.stages.get(Which::Processor(station));
         let stations = medium.stations.iter().enumerate().map(|(station, counters)| {
-            let sent = Sent::new(counters, processor(station), now);
+            let sent = Sent::new(counters, processor(station), now, &self.signals[station]);
             (self.roster.name(station), sent)
         });
         let wire = |which| self.stages.get(which).map(|wire| wire.drops);
@@ -262,7 +262,11 @@ impl Mac {
 
     /// Steps 3 to 6.
     fn perform_event(&mut self) -> io::Result<()> {
-        match self.medium.advance() {
+        let event = self.medium.advance();
+        if let Some((receiver, signal)) = event.and_then(|event| self.medium.received_signal(&event)) {
+            self.signals[receiver].record(signal);
+        }
+        match event {
             Some(Event::PpduStart(ppdu)) if is_data(&ppdu) => {
                 self.data_on_air += 1;
                 self.protect(&ppdu);

@@ -1,12 +1,13 @@
 //! The result of a simulation, as JSON.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use wlan_air::phy::Mode;
 use wlan_air::sim::{self, FlowOutcome, Outcome};
 use wlan_air::traffic::Delays;
 use wlan_air::{Nanos, StationCounters};
 
 use super::Scenario;
+use crate::signals::{counts, station_name};
 use crate::words::{Kind, Transport};
 
 impl Scenario {
@@ -44,8 +45,23 @@ impl Scenario {
             "airtime": airtime(outcome),
             "stations": each,
             "counters": counters(outcome),
+            "received": self.received(outcome),
             "facts": self.facts(scenario),
         })
+    }
+
+    /// The signals of the data PPDUs that each station received; null on a medium without a channel.
+    fn received(&self, outcome: &Outcome) -> Value {
+        let stations = outcome.signals.iter().enumerate();
+        let received: Map<String, Value> = stations
+            .filter(|(_, signals)| !signals.is_empty())
+            .map(|(station, signals)| (station_name(station, outcome.signals.len()), counts(signals)))
+            .collect();
+        if received.is_empty() {
+            Value::Null
+        } else {
+            received.into()
+        }
     }
 
     fn facts(&self, scenario: &sim::Scenario) -> Value {

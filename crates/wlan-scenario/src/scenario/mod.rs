@@ -52,6 +52,7 @@ const PROCESSOR_LIMIT: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Scenario {
     mode: Mode,
+    bss: Bss,
     security: Security,
     sealing: Sealing,
     cell: Cell,
@@ -106,6 +107,7 @@ impl Scenario {
         let mode = air.mode(phys)?;
         Ok(Scenario {
             security: security.on(mode.phy())?,
+            bss: air.bss(&mode)?,
             mode,
             sealing,
             cell,
@@ -187,7 +189,8 @@ impl Scenario {
     }
 
     fn station_config(&self) -> Result<StationConfig, BadScenario> {
-        self.station.config(self.mode, self.sealing.octets(self.suite()))
+        self.station
+            .config(self.mode, &self.bss, self.sealing.octets(self.suite()))
     }
 
     /// Converts the words to a simulation scenario.
@@ -197,7 +200,7 @@ impl Scenario {
     pub fn build(&self) -> Result<sim::Scenario, BadScenario> {
         let stations = self.cell.on_air()? + 1;
         let station = self.station_config()?;
-        let mut medium = MediumConfig::new(Bss::for_mode(&self.mode), &station, stations, self.run.seed);
+        let mut medium = MediumConfig::new(self.bss, &station, stations, self.run.seed);
         if let Some(hearing) = self.cell.hearing() {
             medium.hearing = hearing;
         }
@@ -219,6 +222,8 @@ impl Scenario {
     }
 }
 
+#[cfg(test)]
+mod radio_tests;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

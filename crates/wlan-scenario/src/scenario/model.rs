@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use wlan_air::analytic::{
-    Contended, Contention, ContentionModel, Exchange, Saturated, full_psdu, idle_round_trip,
-    saturated_single_station, saturated_stations, security_cost,
+    Contended, Contention, ContentionModel, Saturated, full_psdu, idle_round_trip, saturated_single_station,
+    saturated_stations, security_cost,
 };
 use wlan_air::phy::{Bss, Mode};
-use wlan_air::{Nanos, StationConfig};
+use wlan_air::{Nanos, Protection, StationConfig};
 
 use super::{BadScenario, Scenario};
 
@@ -32,7 +32,7 @@ impl Scenario {
         let station = self.station_config()?;
         let security_b = station.framing.security_b;
         let forms = Forms {
-            bss: Bss::for_mode(&self.mode),
+            bss: self.bss,
             mode: self.mode,
             stations: self.cell.stations,
             payload_b: self.traffic.packet_size,
@@ -69,6 +69,7 @@ impl Forms {
             "cycle_us": of.cycle_us(),
             "ifs_us": of.ifs_us,
             "backoff_us": of.backoff_us,
+            "protection_us": of.protection_us,
             "preamble_us": of.preamble_us,
             "payload_us": of.payload_us,
             "sifs_us": of.sifs_us,
@@ -79,7 +80,14 @@ impl Forms {
     /// One station that sends MPDUs of this length.
     fn alone(&self, len_b: usize) -> Saturated {
         let (access, aggregation) = (&self.station.access[0], &self.station.aggregation);
-        saturated_single_station(&self.bss, &self.mode, access, aggregation, len_b)
+        let protection = self.protection(len_b);
+        saturated_single_station(&self.bss, &self.mode, access, aggregation, protection, len_b)
+    }
+
+    /// The protection of full PSDUs of MPDUs of this length.
+    fn protection(&self, len_b: usize) -> Protection {
+        let (_, psdu_len_b) = full_psdu(&self.station.aggregation, &self.mode, len_b);
+        self.station.protection_of(psdu_len_b)
     }
 
     fn contention(&self, model: ContentionModel) -> Value {
@@ -98,14 +106,9 @@ impl Forms {
     /// All stations, which send MPDUs of this length.
     fn contended(&self, len_b: usize, model: ContentionModel) -> Contended {
         let (access, aggregation) = (&self.station.access[0], &self.station.aggregation);
-        let (_, psdu_len_b) = full_psdu(aggregation, &self.mode, len_b);
         let contention = Contention {
             stations: self.stations,
-            exchange: if self.station.sends_rts(psdu_len_b) {
-                Exchange::RtsCts
-            } else {
-                Exchange::Basic
-            },
+            protection: self.protection(len_b),
             model,
             eifs: true,
         };
@@ -114,6 +117,16 @@ impl Forms {
 
     fn idle_round_trip_us(&self) -> f64 {
         let (access, len_b) = (&self.station.access[0], self.mpdu_b());
-        idle_round_trip(&self.bss, &self.mode, access, len_b, len_b, Nanos::ZERO).total_us()
+        let protection = self.station.protection_of(len_b);
+        let round_trip = idle_round_trip(
+            &self.bss,
+            &self.mode,
+            access,
+            protection,
+            len_b,
+            len_b,
+            Nanos::ZERO,
+        );
+        round_trip.total_us()
     }
 }

@@ -1,15 +1,15 @@
 //! The settings of every station: access, rate control, aggregation and queue.
 
 use serde::Deserialize;
-use wlan_air::phy::Mode;
+use wlan_air::phy::{Bss, Mode};
 use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::{Access, Category, Protection, RateControl, StationConfig};
 
 use super::BadScenario;
 use super::error::span;
 use super::sealing::SecurityOctets;
-use crate::air::{modes_up_to, usual_queue_limit};
-use crate::words::{Queue, RateChoice, Word};
+use crate::air::{AirError, modes_up_to, usual_queue_limit};
+use crate::words::{Queue, RateChoice, Word, word_of};
 
 /// Octets of the header of a QoS data frame, and its FCS (9.2.4.1.3).
 const QOS_MAC_B: usize = 30;
@@ -30,8 +30,13 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// The configuration of a station that sends in this mode.
-    pub fn config(&self, mode: Mode, security: SecurityOctets) -> Result<StationConfig, BadScenario> {
+    /// The configuration of a station of this BSS that sends in this mode.
+    pub fn config(
+        &self,
+        mode: Mode,
+        bss: &Bss,
+        security: SecurityOctets,
+    ) -> Result<StationConfig, BadScenario> {
         let mut station = StationConfig::new(mode, security.of_mpdu);
         station.framing.security_of_msdu_b = security.of_msdu;
         station.queue_limit = self.queue_limit.unwrap_or_else(|| usual_queue_limit(&mode));
@@ -64,9 +69,19 @@ impl Station {
         };
         station.rts_threshold_b = self.rts_threshold;
         station.fragmentation_threshold_b = self.fragmentation_threshold;
-        station.protection = self
-            .protection
-            .map_or(Protection::None, |Word(protection)| protection);
+        station.protection = match self.protection {
+            Some(Word(Protection::None)) if bss.has_dot11b_stations() => {
+                return Err(AirError::NotForDot11b {
+                    key: "protection",
+                    value: word_of(Protection::None),
+                    reason: "802.11b stations do not decode OFDM (IEEE Std 802.11-2020, 10.27.2)",
+                }
+                .into());
+            }
+            Some(Word(protection)) => protection,
+            None if bss.has_dot11b_stations() => Protection::CtsToSelf,
+            None => Protection::None,
+        };
         Ok(station)
     }
 

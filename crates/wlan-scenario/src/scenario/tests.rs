@@ -9,14 +9,14 @@ use super::Scenario;
 use super::testing::{read, scenario, text};
 use crate::words::Level;
 
-fn refused(words: &[(&str, Value)]) -> String {
+pub(super) fn refused(words: &[(&str, Value)]) -> String {
     read(words)
         .and_then(|scenario| scenario.check())
         .expect_err("the scenario is invalid")
         .to_string()
 }
 
-fn number(answer: &Value, path: &str) -> f64 {
+pub(super) fn number(answer: &Value, path: &str) -> f64 {
     answer.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
@@ -416,7 +416,7 @@ fn every_refused_key_is_named_in_one_line() {
         (
             "path_loss",
             json!({"distance": 5}),
-            "path_loss: unknown field `distance`, expected one of `distance_m`, `exponent`, `tx_power_dbm`, \
+            "path_loss: unknown field `distance`, expected one of `model`, `distance_m`, `exponent`, `tx_power_dbm`, \
              `noise_figure_db`, `reference_distance_m`, `reference_loss_db`, `shadowing_db`, `fading`, `k_factor_db`, \
              `coherence_ms`",
         ),

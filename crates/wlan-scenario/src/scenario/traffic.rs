@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use wlan_air::Nanos;
-use wlan_air::sim::{End, Flow, Source, Tcp};
+use wlan_air::sim::{End, Flow, Source, Tcp, UdpSockets};
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
 use wlan_air::traffic::VideoConfig;
 use wlan_frames::LlcSnap;
@@ -35,6 +35,8 @@ pub(super) struct Traffic {
     timestamps: Option<bool>,
     segmentation_offload: Option<bool>,
     ip_fragments: Option<bool>,
+    udp_buffer_bytes: Option<u64>,
+    udp_tun: Option<bool>,
 }
 
 impl Traffic {
@@ -57,6 +59,7 @@ impl Traffic {
             ip,
             contender: 0,
             mtu_b: self.fragments().then_some(MTU_B),
+            sockets: self.sockets(),
         };
         let between = |(station, peer)| match self.direction {
             Direction::Up => vec![flow(station, peer)],
@@ -103,6 +106,14 @@ impl Traffic {
     /// Whether IP fragments datagrams that exceed the hosts' MTU. Otherwise, the hosts have no MTU.
     fn fragments(&self) -> bool {
         self.transport == Transport::Udp && self.ip_fragments.unwrap_or(false)
+    }
+
+    /// The sockets of datagrams. Those of TCP have a window.
+    fn sockets(&self) -> UdpSockets {
+        UdpSockets {
+            buffer_b: self.udp_buffer_bytes.filter(|_| self.transport == Transport::Udp),
+            tun: self.udp_tun.unwrap_or(false),
+        }
     }
 
     fn tcp(&self) -> Tcp {
