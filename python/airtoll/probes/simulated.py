@@ -144,7 +144,7 @@ class SimulatedFtp:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        answer = simulated(link, method)
+        answer = simulated(link, method, write_time=None)  # servers write files in blocks, not in packets
         mbit_per_s = _number(answer.values, "throughput_mbps")
         rate = None if mbit_per_s is None else mbit_per_s * 1e6 / 8
         where = (_RECEIVER[cell.direction], cell.direction)
