@@ -117,7 +117,7 @@ def jitter() -> str:
     for study, factors in (
         ("quickstart", {"transport": ["udp"]}),
         ("pacheco-11ag", {"phy": ["ofdm"], "rate": [6, 54]}),
-        ("tepsic-11n", {"transport": ["udp"], "ip": ["ipv4"], "stack": ["ubuntu-13.04"]}),
+        ("tepsic-11n", {"transport": ["udp"], "ip": ["ipv4"]}),
     ):
         _, means = _in_both_labs(study, _open(_words(study), "2 s", "0.5 s", **factors), "jitter")
         for cell, (air, sim) in sorted(means.items(), key=lambda item: str(item[0])):

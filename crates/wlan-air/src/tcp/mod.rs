@@ -171,7 +171,7 @@ pub struct Segment {
     pub echo: Nanos,
     /// Whether these octets were sent before.
     pub retransmission: bool,
-    /// PSH: the last segment of a super-packet that the sender's device split.
+    /// PSH: the last segment of a super-packet that the sender's device split, or of the writes to a send buffer.
     pub push: bool,
     /// Whether the header carries timestamps.
     pub timestamps: bool,

@@ -2,6 +2,7 @@
 
 use super::{Phase, SendBuffer, Sender};
 use crate::Nanos;
+use crate::tcp::Span;
 
 /// Memory of a packet without its payload: descriptor and headers (`SKB_TRUESIZE`).
 const PACKET_B: u64 = 960;
@@ -72,6 +73,12 @@ impl Sender {
         while self.packets.front().is_some_and(|&end| end <= self.acked) {
             self.packets.pop_front();
         }
+    }
+
+    /// Whether a segment ends with the last octet that the application has written to a send buffer: it has PSH
+    /// (`tcp_mark_push`).
+    pub(super) fn ends_writes(&self, span: Span) -> bool {
+        self.config.buffer.is_some() && span.end == self.supply
     }
 
     /// Whether a segment that is not full must wait, because another one is in flight (Minshall's variant of the Nagle

@@ -202,7 +202,9 @@ impl Sender {
             sent_at: now,
             echo: self.echo,
             retransmission,
-            push: !retransmission && self.super_packet.is_some_and(|it| it.push && it.end == span.end),
+            push: !retransmission
+                && (self.ends_writes(span)
+                    || self.super_packet.is_some_and(|it| it.push && it.end == span.end)),
             timestamps: self.config.timestamps,
             ..Segment::default()
         }
