@@ -1,14 +1,19 @@
 """Lab sim predicts what Linux's TCP and IP do on the emulated air of a guest."""
 
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from test_runs import airtoll
 
+from airtoll.guest import boot
+from airtoll.labs.sim import simulate
+from airtoll.start import main
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
 from airtoll.study.cell import Cell
+from airtoll.study.scenario import Scenario
 
 COMMON = """
 security = ["open"]
@@ -112,7 +117,47 @@ probes = ["throughput"]
 [link]
 pacing_timer = "3.7 ms"
 """
-"""iperf3 reports the jitter every 100 ms, which is not a multiple of its timer here: lab sim takes the mean over time."""
+"""iperf3 reports the jitter every 100 ms, not a multiple of its timer here; lab sim has the mean over time."""
+
+
+SLOW = """
+title = "Writes of 128 B that take about 130 us each"
+[lab]
+name = "air"
+clock = "virtual"
+[factors]
+security = ["open"]
+transport = ["tcp"]
+ip = ["ipv4"]
+packet_size = [128]
+phy = ["ofdm"]
+rate = [54]
+[method]
+repeats = 1
+duration = "1 s"
+warmup = "0.3 s"
+probes = ["throughput"]
+"""
+
+SLOW_WRITES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Each system call that reads the clock takes at least 1 us of a guest's time. */
+ssize_t write(int file, const void *octets, size_t size)
+{
+    ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    ssize_t written = next(file, octets, size);
+    struct timespec now;
+
+    for (int i = 0; size == 128 && i < 100; i++)
+        syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return written;
+}
+"""
 
 
 def measured(study: Path, lab: str, clock: str, metric: str = "throughput") -> Mapping[Cell, float]:
@@ -148,6 +193,34 @@ def test_jitter_of_bursts_agrees_with_lab_sim(tmp_path: Path) -> None:
     air, sim = measured(file, "air", "virtual", "jitter"), measured(file, "sim", "real", "jitter")
     assert min(air.values()) > 0.1, "bursts of several datagrams on one medium"
     assert_agreement(air, sim, 0.1)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_small_writes_of_a_slow_host_agree_with_lab_sim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, source, study = tmp_path / "slow.so", tmp_path / "slow.c", tmp_path / "slow.toml"
+    source.write_text(SLOW_WRITES)
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    usual = boot.environment()
+    monkeypatch.setattr(boot, "environment", lambda: {**usual, "LD_PRELOAD": str(library)})
+    study.write_text(SLOW)
+    monkeypatch.setattr("sys.argv", ["airtoll", "run", str(study), "--out", str(tmp_path / "air")])
+    with pytest.raises(SystemExit) as ended:  # in this process, whose guests have the library
+        main()
+    assert not ended.value.code
+    result = Result.open(tmp_path / "air")
+    (record,) = result.records()
+    bit_per_s = next(value for _, metric, value in per_run(result.samples()) if metric == "throughput")
+    counters = record.counters
+    scenario = Scenario(
+        transport="tcp", packet_size=128, rate="54 Mbit/s", write_time=8 * 128 / bit_per_s * 1e6, warmup=0.5
+    )
+    answer = simulate(scenario).values
+    assert answer["throughput_mbps"] == pytest.approx(bit_per_s / 1e6, rel=0.02)
+    # Nagle's algorithm decides how many writes a segment carries, and PSH decides when it is acknowledged.
+    mpdus_per_s = sum(counters[station]["mpdus"] for station in ("sta", "ap")) / counters["elapsed_s"]
+    assert answer["counters"]["mpdus"] / 1.5 == pytest.approx(mpdus_per_s, rel=0.05)
 
 
 def assert_agreement(air: Mapping[Cell, float], sim: Mapping[Cell, float], within: float) -> None:
