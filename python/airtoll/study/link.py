@@ -72,10 +72,10 @@ class TcpSettings(_Settings):
     pacing: Annotated[Pacing, *name_of(Pacing)] | None = setting(
         "The program whose spacing of datagrams virtual time imitates: even, iperf3 or iperf2.", "Traffic"
     )
-    pacing_timer: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
+    pacing_timer: Annotated[float, *number(quantity.PERIOD, float)] | None = setting(
         "Time in us between two decisions of iperf3 on how much to send.", "Traffic", "US"
     )
-    clock_resolution: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
+    clock_resolution: Annotated[float, *number(quantity.PERIOD, float)] | None = setting(
         "Time in us between two steps of the clock that iperf2 reads.", "Traffic", "US"
     )
     write_time: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(

@@ -69,7 +69,7 @@ pub(super) enum Place {
 pub(super) enum Event {
     /// A source sends its next packet.
     Depart(u32),
-    /// The CPU of a saturated source has finished its next packet.
+    /// The CPU of a source of datagrams has written and sent its next packet.
     Send(u32),
     /// The CPU of a TCP sender is free for the application's next write.
     Write(u32),
