@@ -1,12 +1,15 @@
 """The counterparts of irtt, FTP and the radio in virtual time, compared with the medium's timing."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from airtoll.labs.sim import Sim
+from airtoll.prediction.predictions import paced_as_measured
 from airtoll.probes import Measurement, probes_of
 from airtoll.study.cell import Cell, Method
+from airtoll.study.link import LinkSettings
 
 MakeCell = Callable[..., Cell]
 
@@ -14,10 +17,18 @@ METHOD = Method(repeats=1, discard_first=0, duration=1.0, warmup=0.2, seed=1)
 Values = dict[tuple[str, str, str], float | None]
 
 
-def measured(name: str, cell: Cell) -> Measurement:
+def measured(
+    name: str, cell: Cell, settings: LinkSettings | None = None, method: Method = METHOD
+) -> Measurement:
     (probe,) = probes_of([name], "sim")
-    with Sim().open(cell, seed=3) as link:
-        return probe.measure(link, cell, METHOD)
+    with Sim(settings).open(cell, seed=3) as link:
+        return probe.measure(link, cell, method)
+
+
+def jitter_ms(measurement: Measurement) -> float:
+    value = values(measurement)["jitter", "ap", "up"]
+    assert value is not None
+    return value
 
 
 def values(measurement: Measurement) -> Values:
@@ -41,6 +52,36 @@ def test_idle_delays_are_the_airtime_of_a_datagram_each_way(cell: MakeCell) -> N
     assert set(measurement.raw) == {
         f"{what}{call}.json" for what in ("scenario", "answer") for call in ("", "-2", "-3")
     }
+
+
+def test_datagrams_leave_as_iperf3_sends_them_in_lab_air(cell: MakeCell) -> None:
+    # A datagram of 1440 octets every millisecond: lab air lets iperf3 check four times per datagram.
+    asked = cell(lab="sim", packet_size=1440, offered=11.52)
+    usual = measured("throughput", asked)
+    assert json.loads(usual.raw["scenario.json"])["pacing_timer_us"] == 250
+    assert jitter_ms(usual) < 0.001
+    # Four datagrams at once, 0.39 ms apart on the air: three differences of 0.39 ms, then one of 3 * 0.39 ms.
+    bursts = measured("throughput", asked, LinkSettings(pacing_timer=4000))
+    assert jitter_ms(bursts) == pytest.approx(1.5 * 0.39, rel=0.1)
+
+
+def test_a_load_beyond_the_link_has_the_default_timer_of_iperf3(cell: MakeCell) -> None:
+    asked = cell(lab="sim", packet_size=128)
+    set_by_study = METHOD.model_copy(update={"udp_load": "tcp"})
+    assert paced_as_measured(LinkSettings(), asked, METHOD).pacing_timer == 1000
+    assert paced_as_measured(LinkSettings(), asked, set_by_study).pacing_timer is None
+    assert paced_as_measured(LinkSettings(pacing_timer=200), asked, METHOD).pacing_timer == 200
+
+
+def test_the_cpu_of_a_slow_host_limits_small_packets_but_not_files(cell: MakeCell) -> None:
+    slow = LinkSettings(write_time=100)  # 10.24 Mbit/s of 128 octets
+    for transport in ("tcp", "udp"):
+        asked = cell(lab="sim", transport=transport, packet_size=128, rate="54 Mbit/s")
+        limit = min(10.24e6, values(measured("throughput", asked))["throughput", "ap", "up"] or 0)
+        found = values(measured("throughput", asked, slow))["throughput", "ap", "up"]
+        assert found == pytest.approx(limit, rel=0.02)
+    file = cell(lab="sim", transport="tcp", packet_size=128, rate="54 Mbit/s")
+    assert values(measured("ftp", file, slow)) == values(measured("ftp", file))
 
 
 def test_a_file_comes_as_fast_as_tcp_with_full_segments(cell: MakeCell) -> None:

@@ -23,6 +23,7 @@
 mod access;
 pub mod analytic;
 pub mod channel;
+mod cpu;
 mod medium;
 pub mod phy;
 pub mod queue;
@@ -37,6 +38,7 @@ pub mod traffic;
 mod readme {}
 
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
+pub use cpu::Cpu;
 pub use medium::{
     Airtime, Beacons, Completion, Counters, Delivery, Event, Fragment, Hearing, Kind, Medium, MediumConfig,
     Outcome, Ppdu, Protection, RequestFn, Route, StationConfig, StationCounters, TxRequest,

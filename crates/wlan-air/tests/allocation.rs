@@ -7,7 +7,7 @@ use common::{ht_config, msdu, route};
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
 use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate};
 use wlan_air::tcp::IpVersion;
-use wlan_air::{Event, Medium, MediumConfig, Nanos, StationConfig};
+use wlan_air::{Cpu, Event, Medium, MediumConfig, Nanos, StationConfig};
 
 /// Stations 1 to 4, which send A-MPDUs to station 0 and always have full queues.
 struct Saturated {
@@ -100,6 +100,7 @@ fn scenario(seconds: u64) -> Scenario {
         contender: 0,
         mtu_b: None,
         sockets: UdpSockets::default(),
+        cpu: Cpu::NONE,
     };
     Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),

@@ -10,7 +10,7 @@ use wlan_air::analytic::{
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode, Preamble};
 use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, UdpSockets, Wired};
 use wlan_air::tcp::IpVersion;
-use wlan_air::{Access, Aggregation, Beacons, MediumConfig, Nanos, Protection, StationConfig};
+use wlan_air::{Access, Aggregation, Beacons, Cpu, MediumConfig, Nanos, Protection, StationConfig};
 
 /// Octets of MAC header 24, LLC/SNAP 8 and FCS 4 around an MSDU of 802.11a.
 const OFDM_OVERHEAD_B: usize = 36;
@@ -321,6 +321,7 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         contender: 0,
         mtu_b: None,
         sockets: UdpSockets::default(),
+        cpu: Cpu::NONE,
     };
     // Half of the time opens the request, half seals the response.
     let responder = Processor {

@@ -10,7 +10,8 @@ use wlan_air::sim::{
     self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate,
 };
 use wlan_air::tcp::{IpVersion, Window};
-use wlan_air::{MediumConfig, Nanos, RateControl, StationConfig};
+use wlan_air::traffic::Pace;
+use wlan_air::{Cpu, MediumConfig, Nanos, RateControl, StationConfig};
 
 /// LLC/SNAP, IPv4 and UDP headers.
 const UDP_HEADERS_B: usize = 8 + 20 + 8;
@@ -37,6 +38,7 @@ fn flow(from: End, to: End, source: Source) -> Flow {
         contender: 0,
         mtu_b: None,
         sockets: UdpSockets::default(),
+        cpu: Cpu::NONE,
     }
 }
 
@@ -292,6 +294,7 @@ fn fq_codel_keeps_a_sparse_flow_fast_beside_a_bulk_flow() {
     let call = Source::Cbr {
         rate_bps: 64_000,
         payload_b: 160,
+        pace: Pace::Even,
     };
     let p95 = |discipline| {
         let flows = [tcp(Window::linux(), false), call];
@@ -419,4 +422,72 @@ fn fading_costs_throughput() {
     assert!(still > weak && weak > adapted, "{still} {weak} {adapted}");
     assert!(adapted > 0.4 * still, "{still} {adapted}");
     assert!(strong.counters.stations[1].losses > 100);
+}
+
+/// A host whose CPU takes 100 us per write of 128 octets sends 10.24 Mbit/s, and one that takes 1 ms for a datagram of
+/// 1472 octets sends 11.776 Mbit/s, over a link that carries more.
+#[test]
+fn the_cpu_of_a_slow_host_limits_its_throughput() {
+    let slow = |source, write, packet| {
+        let cpu = Cpu { write, packet };
+        let flow = Flow {
+            cpu,
+            ..flow(End::Station(1), End::Station(0), source)
+        };
+        mbps(&simulate(&scenario(ofdm(54), vec![flow])).unwrap())
+    };
+    let small = |window| {
+        Source::Tcp(Tcp {
+            window,
+            call_b: 128,
+            ..Tcp::linux()
+        })
+    };
+    for window in [Window::linux(), Window::Socket(65_536)] {
+        let mbps = slow(small(window), us(100), Nanos::ZERO);
+        assert!((mbps / 10.24 - 1.0).abs() < 0.01, "{mbps}");
+        // The packets take the CPU's time too.
+        let less = slow(small(window), us(100), us(200));
+        assert!((4.0..9.0).contains(&less), "{less}");
+    }
+    for source in [
+        saturated(),
+        Source::Cbr {
+            rate_bps: 20_000_000,
+            payload_b: 1472,
+            pace: Pace::Timer(Nanos::from_ms(1)),
+        },
+    ] {
+        let mbps = slow(source, us(400), us(600));
+        assert!((mbps / 11.776 - 1.0).abs() < 0.01, "{mbps}");
+    }
+}
+
+/// While the link limits the sender, its writes collect in the send buffer, and all segments are full: the size of the
+/// writes changes nothing.
+#[test]
+fn the_size_of_writes_does_not_matter_to_a_fast_host() {
+    let with_writes_of = |call_b| {
+        let cpu = Cpu {
+            write: Nanos(20),
+            packet: Nanos::ZERO,
+        };
+        let tcp = Source::Tcp(Tcp {
+            call_b,
+            ..Tcp::linux()
+        });
+        let flow = Flow {
+            cpu,
+            ..flow(End::Station(1), End::Station(0), tcp)
+        };
+        mbps(&simulate(&scenario(vht(1), vec![flow])).unwrap())
+    };
+    let large = with_writes_of(128 << 10);
+    for call_b in [128, 640, 1408] {
+        let small = with_writes_of(call_b);
+        assert!(
+            (small / large - 1.0).abs() < 0.03,
+            "{call_b}: {small} and {large}"
+        );
+    }
 }

@@ -172,6 +172,13 @@ words! {
         Video = "video",
     }
 
+    /// The program whose spacing of datagrams a constant bit rate has.
+    enum Pacing {
+        Even = "even",
+        Iperf3 = "iperf3",
+        Iperf2 = "iperf2",
+    }
+
     /// How a station chooses its PHY rate.
     enum RateChoice {
         Fixed = "fixed",

@@ -14,6 +14,7 @@ from airtoll.labs.emulated import (
     IPS,
     NO_NAMESPACES,
     PACKAGES,
+    PREDICTED,
     WPA_PASSPHRASE,
     Emulator,
     air_scenario,
@@ -63,8 +64,10 @@ CAN_SET = (
         "sack",
         "segmentation_offload",
         "ip_fragments",
+        "pacing_timer",
     ),
     *("processor_frame", "processor_byte", "processor_clock", "wired_rate", "wired_delay"),
+    *PREDICTED,
 )
 """The settings of a study's [link] that this lab supports."""
 

@@ -57,6 +57,7 @@ class Known:
     congestion_control: str | None = None  # of TCP; this and the next two are None unless the study sets them
     tcp_window_bytes: int | None = None
     udp_buffer_bytes: int | None = None
+    pacing_timer_us: float | None = None  # of iperf3; None unless the study sets it
     blocks_senders: bool = False  # whether a full queue of the link blocks programs that send datagrams
     virtual_time: bool = False  # whether programs take no time: then CPU load and CPU time mean nothing
 

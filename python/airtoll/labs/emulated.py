@@ -33,6 +33,9 @@ MTU_B = 1500
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
+PREDICTED: Final = ("pacing", "clock_resolution", "write_time", "packet_time")
+"""The settings of a study's [link] that change predictions alone: the programs on the hosts and their CPU are real."""
+
 WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - public on purpose
 """The passphrase of every link, from which a handshake with random nonces derives the keys. It decrypts captures."""
 
@@ -110,6 +113,7 @@ def known_of(cell: Cell, settings: LinkSettings, emulator: "Emulator", seed: int
         congestion_control=settings.congestion_control,
         tcp_window_bytes=settings.window,
         udp_buffer_bytes=settings.udp_buffer,
+        pacing_timer_us=settings.pacing_timer,
         virtual_time=clock == "virtual",
     )
 

@@ -27,6 +27,7 @@ from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
+    PREDICTED,
     WPA_PASSPHRASE,
     Emulator,
     air_scenario,
@@ -57,7 +58,8 @@ CAN_SET: Final = (
     ),
     *("error_model", "path_loss", "fading", "k_factor", "coherence_time"),
     *("congestion_control", "window", "receive_buffer", "udp_buffer", "timestamps", "sack"),
-    *("segmentation_offload", "ip_fragments", "wired_rate", "wired_delay"),
+    *("segmentation_offload", "ip_fragments", "pacing_timer", "wired_rate", "wired_delay"),
+    *PREDICTED,
 )
 """The settings of a study's [link] that this lab supports."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link
+from airtoll.labs.base import Known, Link
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
@@ -119,6 +119,7 @@ class Sim:
             addresses={},
             facts={"simulated": True, "scenario": self._facts(cell)},
             counters=dict,
+            known=Known(pacing_timer_us=self._resolved(cell)[1].pacing_timer),
             simulate=ask,
         )
 
@@ -128,4 +129,8 @@ class Sim:
         return {word: value for word, value in self._scenario(cell).wire().items() if word not in own}
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
-        return scenario_of(*resolved(cell, self._link, self._stacks, self._profiles), **words)
+        return scenario_of(*self._resolved(cell), **words)
+
+    def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings]:
+        """The cell with its cipher as its security level, and its settings of the link."""
+        return resolved(cell, self._link, self._stacks, self._profiles)

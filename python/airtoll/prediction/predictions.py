@@ -16,6 +16,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.sim import Sim
 from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
+from airtoll.probes.iperf3 import PACING_US, asks_for_all
 from airtoll.stats.metrics import per_run
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, resolved
@@ -104,6 +105,16 @@ def case_of(scenario: Scenario) -> Case | None:
     return Case(Cell(lab="sim", **levels), LinkSettings.model_construct(**settings))
 
 
+def paced_as_measured(settings: LinkSettings, cell: Cell, method: Method) -> LinkSettings:
+    """The settings with which lab sim spaces the datagrams of a measured load as iperf3 did by this method.
+
+    Lab sim knows the load, and would take a load that exceeds the link for one that the study sets.
+    """
+    if settings.pacing_timer is not None or not asks_for_all(cell, method):
+        return settings
+    return settings.model_copy(update={"pacing_timer": PACING_US[-1]})
+
+
 @dataclass
 class Predictions:
     """Predictions for the cells of a plan, each computed once."""
@@ -144,10 +155,12 @@ class Predictions:
         video = "video" in self.method.probes
         duration_s = VIDEO_S if video else DURATION_S
         method = METHOD.model_copy(update={"probes": self.method.probes, "duration": duration_s})
+        settings = case.link
         if case.udp_load_mbps is not None:
             method = method.model_copy(update={"udp_load": case.udp_load_mbps})
+            settings = paced_as_measured(settings, case.cell, self.method)
         cell = case.cell.model_copy(update={"stack": "default"})
-        lab = Sim(case.link)
+        lab = Sim(settings)
         if lab.check(cell) is not None:
             return Prediction({}, {})
         samples: list[Sample] = []

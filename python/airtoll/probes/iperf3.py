@@ -69,8 +69,8 @@ SENT_LEAST = 0.95
 """Least share of a load set by the study that each sender must send: a shortfall would be attributed to the link."""
 
 PACING_US = (100, 1000)
-"""Shortest and default time, in us, between two checks of iperf3 of how much it may send, which it then sends at once.
-At a load set by the study it checks four times per datagram, so that bursts do not appear as jitter and loss."""
+"""Shortest and default time, in us, between two checks of iperf3 of how much it may send, which it then sends at once
+(its option --pacing-timer)."""
 
 TIMESTAMPS_B = 12
 """Octets of a segment that time stamps take (RFC 7323, 3.2): TCP_MAXSEG includes them, the payload does not."""
@@ -127,7 +127,7 @@ class Throughput:
         # No client may end before the window of the last one closes; then all are interrupted.
         stop_s = planned.closes_s + STOP_MARGIN_S + (BEGIN_TIMEOUT_S * len(flows) if len(flows) > 1 else 0.0)
         offered = offered_loads_bit_per_s(link, cell, method, flows)
-        asked_for_all = cell.offered == "max" and method.udp_load == "overload"
+        asked_for_all = asks_for_all(cell, method)
         sent_least = 1 / OVERLOAD if asked_for_all else SENT_LEAST
         if link.known.blocks_senders:
             sent_least = 0.0  # the link, not the client, limits the load
@@ -135,7 +135,7 @@ class Throughput:
         if cell.transport == "tcp":
             shared += ["-C", link.known.congestion_control or "cubic"]
         commands = [
-            _commands(flow, stop_s, [*_traffic(flow, cell, load, paced=not asked_for_all), *shared])
+            _commands(flow, stop_s, [*_traffic(link, flow, cell, method, load), *shared])
             for flow, load in zip(flows, offered, strict=True)
         ]
         done = _perform(link, cell, flows, commands, planned, stop_s)
@@ -282,18 +282,32 @@ def _commands(flow: Flow, stop_s: float, options: Sequence[str]) -> tuple[list[s
     return server, [*stopper, *client]
 
 
-def _traffic(flow: Flow, cell: Cell, offered_bit_per_s: int | None, *, paced: bool) -> list[str]:
+def asks_for_all(cell: Cell, method: Method) -> bool:
+    """Whether the senders of UDP offer more than the link carries, because the study sets no load."""
+    return cell.offered == "max" and method.udp_load == "overload"
+
+
+def pacing_timer_us(link: Link, cell: Cell, method: Method, offered_bit_per_s: float) -> float:
+    """Time between two checks of iperf3 of how much it may send.
+
+    At a load set by the study, iperf3 checks four times per datagram, so that bursts do not appear as jitter and loss.
+    """
+    if link.known.pacing_timer_us is not None:
+        return link.known.pacing_timer_us
+    shortest_us, usual_us = PACING_US
+    if asks_for_all(cell, method):
+        return usual_us
+    return min(usual_us, max(shortest_us, round(8e6 * cell.packet_size / offered_bit_per_s / 4)))
+
+
+def _traffic(link: Link, flow: Flow, cell: Cell, method: Method, offered_bit_per_s: int | None) -> list[str]:
     """The client's options for its traffic: datagrams at a rate, or TCP at full speed."""
     size = ["-l", str(cell.packet_size)]
     if offered_bit_per_s is None:
         # With a given segment size, iperf3 writes its default of 128 KiB, so that no segment has to be short.
         return ["-M", str(_maxseg_b(flow, cell))] if cell.tcp_size == "mss" else size
-    load = ["-u", *size, "-b", str(offered_bit_per_s)]
-    if paced:
-        shortest_us, usual_us = PACING_US
-        spacing_us = 8e6 * cell.packet_size / offered_bit_per_s
-        load += ["--pacing-timer", str(min(usual_us, max(shortest_us, round(spacing_us / 4))))]
-    return load
+    timer_us = round(pacing_timer_us(link, cell, method, offered_bit_per_s))
+    return ["-u", *size, "-b", str(offered_bit_per_s), "--pacing-timer", str(timer_us)]
 
 
 def _maxseg_b(flow: Flow, cell: Cell) -> int:

@@ -4,7 +4,7 @@ They run no commands. The medium's answer is stored verbatim in raw/, so that sa
 
 | probe      | traffic                                                                                 |
 |------------|-----------------------------------------------------------------------------------------|
-| throughput | UDP: saturated, or at the offered load; TCP: saturated                                  |
+| throughput | UDP: saturated, or at the offered load, spaced as by iperf3; TCP: saturated             |
 | rtt        | one request and its response at a time, like a ping-pong                                |
 | irtt       | the same, and datagrams at a fixed interval in each direction, with one station         |
 | ftp        | saturated TCP                                                                           |
@@ -28,6 +28,7 @@ from airtoll.labs.sim import Answer, SimulatedLink
 from airtoll.probes import radio
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
+from airtoll.probes.iperf3 import pacing_timer_us
 from airtoll.probes.irtt import AIR_SHARE, INTERVAL_S
 from airtoll.probes.video import offered_mbit_per_s
 from airtoll.probes.window import NS_PER_S
@@ -51,11 +52,18 @@ class SimulatedThroughput:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        load = isinstance(method.udp_load, float) and cell.transport == "udp" and cell.offered == "max"
-        answer = simulated(link, method, **({"offered": method.udp_load} if load else {}))
+        answer = simulated(link, method, **_load(link, cell, method))
         where = (_RECEIVER[cell.direction], cell.direction)
         values = [*_throughput(answer.values, *where), *_radio(answer.values)]
         return _measurement([answer], values, method)
+
+
+def _load(link: Link, cell: Cell, method: Method) -> dict[str, float]:
+    """The load of UDP and iperf3's timer at this load, as scenario keys; empty if the senders are saturated."""
+    offered_mbps = method.udp_load if cell.offered == "max" else cell.offered
+    if cell.transport == "tcp" or isinstance(offered_mbps, str):
+        return {}
+    return {"offered": offered_mbps, "pacing_timer": pacing_timer_us(link, cell, method, 1e6 * offered_mbps)}
 
 
 class SimulatedRtt:
@@ -109,7 +117,9 @@ class SimulatedIrtt:
         mbit_per_s = 8 * cell.packet_size / interval_s / 1e6
         ways: tuple[Way, ...] = ("up", "down")
         answers = {
-            way: simulated(link, method, traffic="cbr", direction=way, offered=mbit_per_s, stations=1)
+            way: simulated(
+                link, method, traffic="cbr", pacing="even", direction=way, offered=mbit_per_s, stations=1
+            )
             for way in ways
         }
         for way, answer in answers.items():
@@ -134,7 +144,7 @@ class SimulatedFtp:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        answer = simulated(link, method)
+        answer = simulated(link, method, write_time=None)  # servers write files in blocks, not in packets
         mbit_per_s = _number(answer.values, "throughput_mbps")
         rate = None if mbit_per_s is None else mbit_per_s * 1e6 / 8
         where = (_RECEIVER[cell.direction], cell.direction)

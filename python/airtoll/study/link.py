@@ -24,6 +24,7 @@ RateControl = Literal["fixed", "minstrel"]
 ErrorModel = Literal["none", "nist", "yans"]
 Fading = Literal["none", "rayleigh", "rician"]
 CongestionControl = Literal["reno", "cubic"]
+Pacing = Literal["even", "iperf3", "iperf2"]
 
 _Octets = Annotated[int, *number(quantity.OCTETS, int)]
 _Switch = Annotated[bool, *switch()]
@@ -132,6 +133,23 @@ class TcpSettings(_Settings):
         "Linux doubles them, and counts the memory of datagrams instead of their payload.",
         "Traffic",
         "BYTES",
+    )
+    pacing: Annotated[Pacing, *name_of(Pacing)] | None = setting(
+        "The program whose spacing of datagrams virtual time imitates: even, iperf3 or iperf2.", "Traffic"
+    )
+    pacing_timer: Annotated[float, *number(quantity.PERIOD, float)] | None = setting(
+        "Time in us between two decisions of iperf3 on how much to send.", "Traffic", "US"
+    )
+    clock_resolution: Annotated[float, *number(quantity.PERIOD, float)] | None = setting(
+        "Time in us between two steps of the clock that iperf2 reads.", "Traffic", "US"
+    )
+    write_time: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us that a host's CPU takes to write a datagram, or packet_size bytes of TCP, in virtual time.",
+        "Traffic",
+        "US",
+    )
+    packet_time: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us that a host's CPU takes to pass a packet to its card, in virtual time.", "Traffic", "US"
     )
 
 

@@ -140,6 +140,7 @@ TXOP_LIMIT = Quantity(
 )
 DELAY = _upto("a delay", "us", "100 us", 60_000_000, _SHORT_TIMES)
 FRAME_TIME = _upto("a time", "us", "5 us", 1_000_000, _SHORT_TIMES)
+PERIOD = Quantity("a period", "us", "1000 us", Decimal(1), Decimal(60_000_000), units=_SHORT_TIMES)
 OCTET_TIME = _upto("a time", "ns", "2.5 ns", 1_000_000)
 PERCENT = Quantity("a percentage", "%", "5 %", Decimal("0.01"), Decimal(100))
 CONFIDENCE = Quantity("a confidence", "%", "95 %", Decimal(50), Decimal("99.99"))

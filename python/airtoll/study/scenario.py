@@ -163,6 +163,10 @@ _UNITS: Final = {
     "receive_buffer": "receive_buffer_bytes",
     "beacon_interval": "beacon_interval_tu",
     "offered": "offered_mbps",
+    "pacing_timer": "pacing_timer_us",
+    "clock_resolution": "clock_resolution_us",
+    "write_time": "write_time_us",
+    "packet_time": "packet_time_us",
 }
 _GROUPED: Final = {
     "wired_rate": ("wired", "rate_mbps"),

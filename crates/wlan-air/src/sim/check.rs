@@ -67,7 +67,7 @@ impl Scenario {
                     });
                 }
             }
-            Host::new(flow, 0, 0)?;
+            Host::new(flow, 0)?;
         }
         Ok(())
     }

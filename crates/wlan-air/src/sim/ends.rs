@@ -104,6 +104,8 @@ impl Network<'_> {
                 }
                 if measured {
                     outcome.meter.record(number, sent, now, picture_b);
+                } else {
+                    outcome.meter.jitter.record(sent, now);
                 }
                 if last {
                     self.send(Packet::whole(flow, true, body, sent, header_b + RTP_HEADER_LEN_B));
@@ -115,6 +117,8 @@ impl Network<'_> {
                 }
                 if measured {
                     outcome.meter.record(number, sent, now, payload_b);
+                } else {
+                    outcome.meter.jitter.record(sent, now);
                 }
             }
             (_, Body::Segment(_) | Body::Picture { .. }) => {}
@@ -130,16 +134,43 @@ impl Network<'_> {
                 self.send_segment(flow, true, answer);
             }
             while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
-                && connection.sender.write_next()
+                && connection.sender.write_next(self.now)
             {
                 self.send_segments(flow);
+            }
+            if let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+                && let Some(at) = connection.sender.next_write()
+                && at < connection.write_at
+            {
+                connection.write_at = at;
+                self.schedule(at, Event::Write(flow));
             }
             self.schedule_timers(flow);
         }
     }
 
-    /// A source sends its next packet.
+    /// A source has its next packet, which leaves when the host's CPU has written and sent it.
     pub fn depart(&mut self, flow: u32) {
+        let free_at = self.busy_until[flow as usize];
+        match &self.hosts[flow as usize] {
+            Host::Saturated { .. } | Host::Paced { .. } if free_at > self.now => {
+                self.occupy(flow);
+                self.schedule(free_at, Event::Send(flow));
+            }
+            _ => {
+                self.occupy(flow);
+                self.emit(flow);
+            }
+        }
+    }
+
+    fn occupy(&mut self, flow: u32) {
+        let busy_until = &mut self.busy_until[flow as usize];
+        *busy_until = (*busy_until).max(self.now) + self.scenario.flows[flow as usize].cpu.datagram();
+    }
+
+    /// A source sends its next packet.
+    pub fn emit(&mut self, flow: u32) {
         if let Host::Saturated { .. } = &self.hosts[flow as usize]
             && let End::Station(station) = self.scenario.flows[flow as usize].from
             && !self.processors[station].has_room()

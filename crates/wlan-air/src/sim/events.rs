@@ -69,6 +69,10 @@ pub(super) enum Place {
 pub(super) enum Event {
     /// A source sends its next packet.
     Depart(u32),
+    /// The CPU of a source of datagrams has written and sent its next packet.
+    Send(u32),
+    /// The CPU of a TCP sender is free for the application's next write.
+    Write(u32),
     /// The timer of a TCP end may have expired, at the sender or the receiver.
     Timer { flow: u32, receiver: bool },
     /// The request with this number was not answered in time.

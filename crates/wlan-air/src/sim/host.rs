@@ -1,9 +1,9 @@
 //! The hosts at the ends of a flow.
 
 use super::scenario::{Flow, ScenarioError, Source};
-use crate::Nanos;
 use crate::tcp::{Receiver, ReceiverConfig, SendBuffer, Sender, SenderConfig, Window};
-use crate::traffic::{Cbr, Departure, FrameMeter, Poisson, RequestResponse, Video, VideoPacket};
+use crate::traffic::{Cbr, Departure, FrameMeter, Pace, Poisson, RequestResponse, Video, VideoPacket};
+use crate::{Cpu, Nanos};
 
 /// Octets of the cookie by which iperf3 identifies a connection. Its short round trip is the smallest one, so slow start
 /// ends earlier than without it.
@@ -47,13 +47,13 @@ pub(super) struct Connection {
     pub before_b: u64,
     /// Times of the scheduled timer events of the sender and of the receiver.
     pub scheduled: [Nanos; 2],
+    /// Time of the scheduled write of the sender's application.
+    pub write_at: Nanos,
 }
 
 impl Host {
-    /// Creates the ends of the `index`-th flow of a scenario with this seed.
-    pub fn new(flow: &Flow, index: u64, seed: u64) -> Result<Host, ScenarioError> {
-        // The sources of one scenario draw independently of each other for every seed.
-        let seed = seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// Creates the ends of a flow, whose source draws from this seed.
+    pub fn new(flow: &Flow, seed: u64) -> Result<Host, ScenarioError> {
         let paced = |mut departures: Box<dyn Iterator<Item = Departure>>| {
             let due = departures.next().expect("sources do not end");
             Host::Paced {
@@ -64,12 +64,14 @@ impl Host {
         };
         Ok(match flow.source {
             Source::Saturated { payload_b } => {
-                Cbr::new(1, payload_b, Nanos::ZERO)?; // checks that the payload is not empty
+                Cbr::new(1, payload_b, Nanos::ZERO, Pace::Even)?; // checks that the payload is not empty
                 Host::Saturated { payload_b, next: 0 }
             }
-            Source::Cbr { rate_bps, payload_b } => {
-                paced(Box::new(Cbr::new(rate_bps, payload_b, Nanos::ZERO)?))
-            }
+            Source::Cbr {
+                rate_bps,
+                payload_b,
+                pace,
+            } => paced(Box::new(Cbr::new(rate_bps, payload_b, Nanos::ZERO, pace)?)),
             Source::Poisson { rate_bps, payload_b } => {
                 paced(Box::new(Poisson::new(rate_bps, payload_b, Nanos::ZERO, seed)?))
             }
@@ -102,8 +104,10 @@ impl Host {
                     segmentation_offload: tcp.segmentation_offload,
                     buffer: match tcp.window {
                         Window::Socket(size_b) => Some(SendBuffer::iperf3(size_b, tcp.call_b)),
-                        Window::Fixed(_) | Window::Auto { .. } => None,
+                        Window::Fixed(_) | Window::Auto { .. } => (flow.cpu != Cpu::NONE)
+                            .then(|| SendBuffer::iperf3(SendBuffer::LINUX_MAX_B, tcp.call_b)),
                     },
+                    cpu: flow.cpu,
                     ..SenderConfig::bulk(tcp.congestion)
                 };
                 let linux = ReceiverConfig::linux();
@@ -121,6 +125,7 @@ impl Host {
                     coalesce: tcp.coalesce,
                     before_b: 0,
                     scheduled: [Nanos::MAX; 2],
+                    write_at: Nanos::MAX,
                 }))
             }
         })

@@ -46,6 +46,8 @@ pub(super) struct Network<'a> {
     pub sockets: Vec<Sockets>,
     pub outcomes: Vec<FlowOutcome>,
     pub processors: Vec<Working>,
+    /// Time until which the CPU of each flow's sender of datagrams is busy.
+    pub busy_until: Vec<Nanos>,
     wires: [Wire; 2],
     wired_drops: u64,
     /// Packets that arrived at stations in the current event.
@@ -62,6 +64,11 @@ pub(super) struct Network<'a> {
     signals: Vec<SignalCounts>,
 }
 
+/// The seeds of the flows of a scenario with this seed: they draw independently of each other for every seed.
+fn seeds(seed: u64) -> impl Iterator<Item = u64> {
+    (1_u64..).map(move |number| seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// Simulates a scenario.
 ///
 /// # Errors
@@ -76,12 +83,9 @@ pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
 
 impl<'a> Network<'a> {
     fn new(scenario: &'a Scenario) -> Result<Network<'a>, ScenarioError> {
-        let hosts: Result<Vec<Host>, ScenarioError> = scenario
-            .flows
-            .iter()
-            .zip(0_u64..)
-            .map(|(flow, index)| Host::new(flow, index, scenario.medium.seed))
-            .collect();
+        let flows = || scenario.flows.iter().zip(seeds(scenario.medium.seed));
+        let hosts: Result<Vec<Host>, ScenarioError> =
+            flows().map(|(flow, seed)| Host::new(flow, seed)).collect();
         let working = |processor| Working::new(processor, scenario.processor_limit);
         Ok(Network {
             scenario,
@@ -98,8 +102,9 @@ impl<'a> Network<'a> {
                 .iter()
                 .map(|flow| Sockets::new(flow.sockets))
                 .collect(),
-            outcomes: vec![FlowOutcome::default(); scenario.flows.len()],
+            outcomes: flows().map(|(flow, seed)| FlowOutcome::of(flow, seed)).collect(),
             processors: scenario.processors.iter().copied().map(working).collect(),
+            busy_until: vec![Nanos::ZERO; scenario.flows.len()],
             wires: [Wire::default(); 2],
             wired_drops: 0,
             arrived: Vec::new(),
@@ -299,6 +304,15 @@ impl<'a> Network<'a> {
     fn execute(&mut self, event: Event) {
         match event {
             Event::Depart(flow) => self.depart(flow),
+            Event::Send(flow) => self.emit(flow),
+            Event::Write(flow) => {
+                if let Host::Tcp(connection) = &mut self.hosts[flow as usize] {
+                    connection.write_at = Nanos::MAX;
+                    if !self.called.contains(&flow) {
+                        self.called.push(flow);
+                    }
+                }
+            }
             Event::Timer { flow, receiver } => self.tcp_timer(flow, receiver),
             Event::RequestTimeout { flow, number } => {
                 if let Host::Asking { asked, waiting, .. } = &mut self.hosts[flow as usize]
@@ -328,6 +342,9 @@ impl<'a> Network<'a> {
             }
             Event::Measure => {
                 self.airtime_before = self.medium.counters().airtime;
+                for outcome in &mut self.outcomes {
+                    outcome.meter.jitter.start_mean(self.now);
+                }
                 for host in &mut self.hosts {
                     if let Host::Tcp(connection) = host {
                         connection.before_b = connection.receiver.received_b();

@@ -1,7 +1,8 @@
 //! The measurements of a simulation.
 
+use super::scenario::{Flow, Source};
 use crate::channel::SignalCounts;
-use crate::traffic::{Delays, Meter};
+use crate::traffic::{Delays, Draws, Jitter, Meter, Pace};
 use crate::{Airtime, Counters, Nanos};
 
 /// The measurements in the window of a [`super::Scenario`].
@@ -47,6 +48,20 @@ pub struct FlowOutcome {
 }
 
 impl FlowOutcome {
+    /// The empty outcome of a flow, whose receiver's clock has the flow's resolution and a random phase.
+    pub(super) fn of(flow: &Flow, seed: u64) -> FlowOutcome {
+        let mut outcome = FlowOutcome::default();
+        if let Source::Cbr {
+            pace: Pace::Clock(step),
+            ..
+        } = flow.source
+        {
+            let phase = Draws::new(seed).within(step);
+            outcome.meter.jitter = Jitter::by_clock(step, phase);
+        }
+        outcome
+    }
+
     /// Throughput of payload over the window, Mbit/s.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // far below 2^53

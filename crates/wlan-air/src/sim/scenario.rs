@@ -2,8 +2,8 @@
 
 use super::{Processor, UdpSockets};
 use crate::tcp::{CongestionControl, IpVersion, TcpError, Window};
-use crate::traffic::{TrafficError, VideoConfig};
-use crate::{ConfigError, MediumConfig, Nanos};
+use crate::traffic::{Pace, TrafficError, VideoConfig};
+use crate::{ConfigError, Cpu, MediumConfig, Nanos};
 
 /// Octets of LLC/SNAP before an IP packet (IEEE Std 802, 9.4; RFC 1042).
 pub(super) const LLC_SNAP_LEN_B: usize = 8;
@@ -107,6 +107,8 @@ pub struct Flow {
     pub mtu_b: Option<usize>,
     /// The sockets of its datagrams.
     pub sockets: UdpSockets,
+    /// The CPU of the host that sends saturated or paced datagrams, or TCP.
+    pub cpu: Cpu,
 }
 
 impl Flow {
@@ -153,12 +155,14 @@ pub enum Source {
         /// UDP payload per datagram, in octets.
         payload_b: usize,
     },
-    /// Datagrams at constant intervals.
+    /// Datagrams at a constant rate.
     Cbr {
         /// Bits of UDP payload per second.
         rate_bps: u64,
         /// UDP payload per datagram, in octets.
         payload_b: usize,
+        /// The program that spaces them.
+        pace: Pace,
     },
     /// Datagrams at independent, exponentially distributed intervals.
     Poisson {

@@ -26,10 +26,17 @@
 //! - super-packets that the device splits (TSO), whose last segment has PSH: the receiver acknowledges it at
 //!   once. The sender waits for an ACK rather than send a small super-packet.
 //!
-//! Not implemented: Nagle, except for writes to a send buffer of a given size; FIN, window probes (the
-//! application reads at once, so the window opens again), ECN, F-RTO (timestamps serve its purpose), pacing
-//! (Linux paces CUBIC and Reno only with the `fq` queue discipline), a slow application at either end,
-//! autotuning of the send buffer.
+//! - writes to a send buffer ([`SendBuffer`]), which take the time of the host's CPU ([`Cpu`](crate::Cpu)): small
+//!   writes collect until they fill a segment, while a segment that is not full is in flight (Minshall's variant of
+//!   the Nagle algorithm).
+//!
+//! Without a send buffer, the application has written everything. This is the same as a host that takes no time: the
+//! window limits the sender, so small writes collect in the send buffer and all segments are full.
+//!
+//! Not implemented: FIN, window probes (the application reads at once, so the window opens again), ECN, F-RTO
+//! (timestamps serve its purpose), pacing (Linux paces CUBIC and Reno only with the `fq` queue discipline),
+//! autocorking (a TUN device takes packets at once, so none waits below the stack), a slow application at the
+//! receiver, autotuning of the send buffer.
 
 mod buffer;
 mod congestion;
@@ -164,7 +171,7 @@ pub struct Segment {
     pub echo: Nanos,
     /// Whether these octets were sent before.
     pub retransmission: bool,
-    /// PSH: the last segment of a super-packet that the sender's device split.
+    /// PSH: the last segment of a super-packet that the sender's device split, or of the writes to a send buffer.
     pub push: bool,
     /// Whether the header carries timestamps.
     pub timestamps: bool,

@@ -141,6 +141,8 @@ pub struct Sender {
     packets: VecDeque<u64>,
     /// Calls of the application before it asks again whether the socket is writable.
     writes_left: u32,
+    /// Time until which the host's CPU is busy with writes and packets.
+    busy_until: Nanos,
     stopped: bool,
     counters: SenderCounters,
 }
@@ -188,6 +190,7 @@ impl Sender {
             small_end: 0,
             packets: VecDeque::new(),
             writes_left: 0,
+            busy_until: Nanos::ZERO,
             stopped: false,
             counters: SenderCounters::default(),
         })

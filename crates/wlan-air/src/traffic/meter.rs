@@ -81,17 +81,52 @@ impl Delays {
 }
 
 /// Interarrival jitter (RFC 3550, 6.4.1), computed as in its appendix A.8, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
-    last_transit_ns: Option<u64>,
+    /// Resolution and phase of the receiver's clock.
+    step: Nanos,
+    phase: Nanos,
+    last_transit_ns: Option<i64>,
     /// Sixteen times the jitter.
     jitter_x16_ns: u64,
+    /// Time of the last packet, start of the mean, and the integral of the jitter over the time between them.
+    last: Nanos,
+    since: Option<Nanos>,
+    integral_x16_ns2: u128,
+}
+
+impl Default for Jitter {
+    /// By a receiver with an exact clock.
+    fn default() -> Jitter {
+        Jitter::by_clock(Nanos(1), Nanos::ZERO)
+    }
 }
 
 impl Jitter {
+    /// By a receiver whose clock advances in steps of `step`, at `phase` and every `step` later.
+    #[must_use]
+    pub fn by_clock(step: Nanos, phase: Nanos) -> Jitter {
+        Jitter {
+            step: step.max(Nanos(1)),
+            phase,
+            last_transit_ns: None,
+            jitter_x16_ns: 0,
+            last: Nanos::ZERO,
+            since: None,
+            integral_x16_ns2: 0,
+        }
+    }
+
     /// Records a packet that was sent at `sent` and arrived at `arrived`.
+    #[allow(clippy::cast_possible_wrap)] // differences of times of a run, far below 2^63 ns
     pub fn record(&mut self, sent: Nanos, arrived: Nanos) {
-        let transit_ns = arrived.saturating_sub(sent).0;
+        if let Some(since) = self.since {
+            let held = arrived.saturating_sub(self.last.max(since));
+            self.integral_x16_ns2 += u128::from(self.jitter_x16_ns) * u128::from(held.0);
+        }
+        self.last = arrived;
+        let stamp = arrived.saturating_sub(self.phase).0 / self.step.0 * self.step.0;
+        let transit_ns = (stamp + self.phase.0) as i64 - sent.0 as i64;
         if let Some(last_ns) = self.last_transit_ns {
             let difference_ns = transit_ns.abs_diff(last_ns);
             self.jitter_x16_ns = self.jitter_x16_ns + difference_ns - ((self.jitter_x16_ns + 8) >> 4);
@@ -103,6 +138,21 @@ impl Jitter {
     #[must_use]
     pub fn value(&self) -> Nanos {
         Nanos(self.jitter_x16_ns >> 4)
+    }
+
+    /// Starts the mean.
+    pub fn start_mean(&mut self, now: Nanos) {
+        self.since = Some(now);
+    }
+
+    /// Mean of the jitter over the time from the start of the mean to the last packet, which is the mean of the values
+    /// that a receiver reports at regular times. The current jitter if no time has passed.
+    #[must_use]
+    pub fn mean(&self) -> Nanos {
+        let span = self.since.map_or(0, |since| self.last.saturating_sub(since).0);
+        let mean_x16_ns = self.integral_x16_ns2.checked_div(u128::from(span));
+        let mean_x16_ns = mean_x16_ns.and_then(|mean| u64::try_from(mean).ok());
+        Nanos(mean_x16_ns.unwrap_or(self.jitter_x16_ns) >> 4)
     }
 }
 

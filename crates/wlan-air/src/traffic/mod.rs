@@ -6,12 +6,15 @@
 //! full.
 //!
 //! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
+//! - [`Pace`]: the programs that a [`Cbr`] imitates;
 //! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time;
 //! - [`FrameMeter`]: late frames of a video.
 
+mod constant;
 mod meter;
 mod video;
 
+pub use constant::{Cbr, Pace};
 pub use meter::{Delays, FrameMeter, Jitter, Loss, Meter};
 pub use video::{PLAYOUT_DEADLINE, Pacing, RTP_HEADER_LEN_B, Video, VideoConfig, VideoPacket};
 
@@ -47,6 +50,9 @@ pub enum TrafficError {
         /// Octets per packet.
         packet_b: usize,
     },
+    /// The timer or the clock of a sender has no period.
+    #[error("the period of a sender's timer or clock must be longer than 0")]
+    Period,
     /// The frame rate of a video is out of range.
     #[error("video requires 1 to 1000 frames per second")]
     FrameRate,
@@ -82,47 +88,6 @@ fn check_rate(rate_bps: u64, packet_b: usize) -> Result<(), TrafficError> {
         return Err(TrafficError::Rate { rate_bps, packet_b });
     }
     Ok(())
-}
-
-/// Packets of one size at constant intervals, as iperf3 paces UDP.
-#[derive(Clone, Copy, Debug)]
-pub struct Cbr {
-    rate_bps: u64,
-    packet_b: usize,
-    start: Nanos,
-    sent: u64,
-}
-
-impl Cbr {
-    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload per second, the first at
-    /// `start`.
-    ///
-    /// # Errors
-    /// [`TrafficError`] if the packet is empty, or if the rate is zero or exceeds one packet per nanosecond.
-    pub fn new(rate_bps: u64, packet_b: usize, start: Nanos) -> Result<Cbr, TrafficError> {
-        check_rate(rate_bps, packet_b)?;
-        Ok(Cbr {
-            rate_bps,
-            packet_b,
-            start,
-            sent: 0,
-        })
-    }
-}
-
-impl Iterator for Cbr {
-    type Item = Departure;
-
-    /// Packet n leaves when n packets are due, so rounding errors do not accumulate.
-    fn next(&mut self) -> Option<Departure> {
-        let bits = u128::from(self.sent) * self.packet_b as u128 * 8;
-        let after = u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).ok()?;
-        self.sent += 1;
-        Some(Departure {
-            at: Nanos(self.start.0.checked_add(after)?),
-            len_b: self.packet_b,
-        })
-    }
 }
 
 /// Packets of one size at independent, exponentially distributed intervals.
@@ -212,10 +177,10 @@ impl RequestResponse {
 /// Random numbers that are equal on every platform: PCG, and functions of `libm` instead of the system
 /// library.
 #[derive(Clone, Debug)]
-struct Draws(Pcg64Mcg);
+pub(crate) struct Draws(Pcg64Mcg);
 
 impl Draws {
-    fn new(seed: u64) -> Draws {
+    pub(crate) fn new(seed: u64) -> Draws {
         Draws(Pcg64Mcg::new(
             u128::from(seed) << 64 | u128::from(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         ))
@@ -225,6 +190,16 @@ impl Draws {
     #[allow(clippy::cast_precision_loss)] // 53 bits
     fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Uniform below `span`.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // spans of a run
+    pub(crate) fn within(&mut self, span: Nanos) -> Nanos {
+        Nanos(((1.0 - self.unit()) * span.0 as f64) as u64)
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 37 means, never negative

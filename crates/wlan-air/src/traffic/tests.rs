@@ -7,12 +7,77 @@ use super::*;
 #[test]
 fn cbr_packets_are_evenly_spaced_without_drift() {
     // 1470 octets at 7 Mbit/s: 1680 us.
-    let mut cbr = Cbr::new(7_000_000, 1470, Nanos::from_ms(5)).unwrap();
+    let mut cbr = Cbr::new(7_000_000, 1470, Nanos::from_ms(5), Pace::Even).unwrap();
     let first: Vec<Nanos> = cbr.by_ref().take(3).map(|d| d.at).collect();
     assert_eq!(first, [5_000, 6_680, 8_360].map(Nanos::from_us));
     // An error of a third of a nanosecond per packet would be 33 us after 100 000 packets.
-    let last = Cbr::new(3, 1, Nanos::ZERO).unwrap().nth(90).unwrap();
+    let last = Cbr::new(3, 1, Nanos::ZERO, Pace::Even).unwrap().nth(90).unwrap();
     assert_eq!(last.at, Nanos::from_secs(240));
+}
+
+/// A timer of 1 ms at 2.5 datagrams per ms: bursts of 3 and 2 datagrams, at the ends of the periods.
+#[test]
+fn a_timer_sends_what_is_due_when_it_expires() {
+    let cbr = Cbr::new(20_000_000, 1000, Nanos::ZERO, Pace::Timer(Nanos::from_ms(1))).unwrap();
+    let at: Vec<u64> = cbr.take(9).map(|d| d.at.0 / 1_000_000).collect();
+    assert_eq!(at, [0, 1, 1, 2, 2, 2, 3, 3, 4]);
+    // A datagram every 4 ms leaves at its time, which is the end of a period.
+    let rare = Cbr::new(2_000_000, 1000, Nanos::ZERO, Pace::Timer(Nanos::from_ms(1))).unwrap();
+    assert_eq!(rare.take(3).last().unwrap().at, Nanos::from_ms(8));
+}
+
+/// Bursts of `n` datagrams over a link that carries one datagram at a time: the transit time grows by the time on the
+/// link, `n` - 1 times, and then falls by the sum.
+#[test]
+fn the_jitter_of_bursts_has_a_closed_form() {
+    let on_link = Nanos::from_us(250);
+    for n in [1, 2, 3, 4] {
+        let mut jitter = Jitter::default();
+        let rate_bps = 8_000_000 * n;
+        let cbr = Cbr::new(rate_bps, 1000, Nanos::ZERO, Pace::Timer(Nanos::from_ms(1))).unwrap();
+        let mut free_at = Nanos::ZERO;
+        // The first datagram is a burst of its own.
+        for (index, departure) in cbr.skip(1).take(8_000).enumerate() {
+            free_at = free_at.max(departure.at) + on_link;
+            jitter.record(departure.at, free_at);
+            if index == 4_000 {
+                jitter.start_mean(free_at);
+            }
+        }
+        #[allow(clippy::cast_precision_loss)] // a few
+        let expected_us = 250.0 * 2.0 * (n - 1) as f64 / n as f64;
+        let mean_us = jitter.mean().as_us_f64();
+        // The report is the mean over time, in which a burst's last value holds until the next burst.
+        assert!(
+            (mean_us - expected_us).abs() <= 0.05 * expected_us,
+            "{n}: {mean_us} us"
+        );
+    }
+}
+
+/// iperf 2 between hosts whose clocks advance every 10 ms: 20 datagrams leave at each step of the sender's clock. If
+/// the receiver's clock advances while they arrive, one of them seems 10 ms later than its predecessor and the next
+/// burst 10 ms earlier: the jitter is twice the mean interval. Otherwise all of them seem to take the same time.
+#[test]
+fn coarse_clocks_give_a_jitter_of_twice_the_interval() {
+    let jitter_us = |phase| {
+        let step = Nanos::from_ms(10);
+        let mut jitter = Jitter::by_clock(step, phase);
+        let cbr = Cbr::new(16_000_000, 1000, Nanos::ZERO, Pace::Clock(step)).unwrap();
+        let mut free_at = Nanos::ZERO;
+        for departure in cbr.take(10_000) {
+            free_at = free_at.max(departure.at) + Nanos::from_us(300);
+            jitter.record(departure.at, free_at);
+            if departure.at == Nanos::from_secs(1) {
+                jitter.start_mean(free_at);
+            }
+        }
+        jitter.mean().as_us_f64()
+    };
+    // Less than 1 ms, because the jitter decays while the others of a burst arrive, and the mean is over time.
+    let during_us = jitter_us(Nanos::from_ms(3));
+    assert!((850.0..=1000.0).contains(&during_us), "{during_us} us");
+    assert!(jitter_us(Nanos::from_ms(8)) < 1.0);
 }
 
 #[test]
@@ -44,10 +109,17 @@ fn a_client_pauses_after_each_answer() {
 
 #[test]
 fn contradictory_traffic_is_refused() {
-    assert_eq!(Cbr::new(1, 0, Nanos::ZERO).unwrap_err(), TrafficError::Packet);
+    let even = |rate_bps, packet_b| Cbr::new(rate_bps, packet_b, Nanos::ZERO, Pace::Even).unwrap_err();
+    assert_eq!(even(1, 0), TrafficError::Packet);
     let (rate_bps, packet_b) = (0, 100);
     let error = TrafficError::Rate { rate_bps, packet_b };
-    assert_eq!(Cbr::new(rate_bps, packet_b, Nanos::ZERO).unwrap_err(), error);
+    assert_eq!(even(rate_bps, packet_b), error);
+    for pace in [Pace::Timer(Nanos::ZERO), Pace::Clock(Nanos::ZERO)] {
+        assert_eq!(
+            Cbr::new(1, 1, Nanos::ZERO, pace).unwrap_err(),
+            TrafficError::Period
+        );
+    }
     assert_eq!(
         RequestResponse::new(1, 0, Nanos::ZERO).unwrap_err(),
         TrafficError::Packet

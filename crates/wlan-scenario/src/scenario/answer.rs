@@ -118,7 +118,7 @@ fn jitter(flows: &[FlowOutcome], is_udp: bool) -> Option<f64> {
     let measured: Vec<f64> = flows
         .iter()
         .filter(|flow| is_udp && flow.meter.loss.received() > 1)
-        .map(|flow| ms(flow.meter.jitter.value()))
+        .map(|flow| ms(flow.meter.jitter.mean()))
         .collect();
     #[allow(clippy::cast_precision_loss)] // few flows
     let count = measured.len() as f64;

@@ -20,6 +20,42 @@ pub(super) fn number(answer: &Value, path: &str) -> f64 {
     answer.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
+/// At 11.52 Mbit/s, a datagram of 1440 octets is due every 1 ms. iperf3's default timer sends each of them at its time.
+/// A timer of 4 ms sends four at once, which the air delivers one after the other.
+#[test]
+fn the_jitter_of_a_load_is_that_of_the_program_that_sends_it() {
+    let jitter_ms = |words: &[(&str, Value)]| {
+        let load = [
+            ("traffic", "cbr".into()),
+            ("offered_mbps", 11.52.into()),
+            ("packet_size", 1440.into()),
+        ];
+        let answer = scenario(&[&load, words].concat()).simulate().unwrap();
+        assert!((number(&answer, "/throughput_mbps") / 11.52 - 1.0).abs() < 0.01);
+        number(&answer, "/jitter_ms")
+    };
+    let even_ms = jitter_ms(&[("pacing", "even".into())]);
+    assert!(even_ms < 0.001, "{even_ms}");
+    assert!((jitter_ms(&[]) - even_ms).abs() < 1e-9);
+    let on_air_ms = 0.39; // DIFS 34 us, mean backoff 67.5 us, PPDU 248 us, SIFS 16 us, Ack 28 us
+    let bursts_ms = jitter_ms(&[("pacing_timer_us", 4000.into())]);
+    assert!((bursts_ms / on_air_ms - 1.5).abs() < 0.1, "{bursts_ms}");
+    // iperf 2 on Linux waits until the exact time; between hosts with clocks of 15.6 ms, it sends bursts too.
+    assert!(jitter_ms(&[("pacing", "iperf2".into())]) < 0.001);
+    let coarse = |seed: u64| {
+        jitter_ms(&[
+            ("pacing", "iperf2".into()),
+            ("clock_resolution_us", 15_625.into()),
+            ("seed", seed.into()),
+        ])
+    };
+    // Twice the interval if the receiver's clock advances during a burst, otherwise 0.
+    let coarse_ms: Vec<f64> = (1..=8).map(coarse).collect();
+    let most_ms = coarse_ms.iter().copied().fold(0.0, f64::max);
+    assert!((1.7..=2.0).contains(&most_ms), "{coarse_ms:?}");
+    assert!(coarse_ms.iter().any(|&ms| ms < 0.001), "{coarse_ms:?}");
+}
+
 #[test]
 fn a_simulation_agrees_with_its_closed_form() {
     for (words, tolerance) in [
@@ -162,6 +198,14 @@ fn impossible_scenarios_are_refused_in_one_line_with_the_clause() {
         (vec![("ampdu", true.into())], "9.7"),
         (vec![("fragmentation_threshold", 100.into())], "10.4"),
         (vec![("traffic", "cbr".into())], "offered"),
+        (
+            vec![
+                ("traffic", "cbr".into()),
+                ("offered_mbps", 5.into()),
+                ("pacing_timer_us", 0.into()),
+            ],
+            "pacing_timer",
+        ),
         (
             vec![("traffic", "video".into()), ("packet_size", 36.into())],
             "RFC 3550",

@@ -1,19 +1,23 @@
 //! The traffic: direction, transport and sources.
 
 use serde::Deserialize;
-use wlan_air::Nanos;
 use wlan_air::sim::{End, Flow, Source, Tcp, UdpSockets};
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
-use wlan_air::traffic::VideoConfig;
+use wlan_air::traffic::{Pace, VideoConfig};
+use wlan_air::{Cpu, Nanos};
 use wlan_frames::LlcSnap;
 
 use super::BadScenario;
-use super::error::rate_bps;
-use crate::words::{Direction, Kind, Transport, Word};
+use super::error::{rate_bps, span};
+use crate::words::{Direction, Kind, Pacing, Transport, Word};
 
 /// Octets of a UDP header, and of a TCP header with timestamps.
 const UDP_LEN_B: usize = 8;
 const TCP_LEN_B: usize = 32;
+/// iperf3's timer between two decisions on how much to send (its option `--pacing-timer`).
+const PACING_TIMER_US: f64 = 1000.0;
+/// Resolution of the clock that iperf 2 reads on Linux (`gettimeofday`).
+const CLOCK_RESOLUTION_US: f64 = 1.0;
 /// The MTU of the hosts' devices in lab air, which IP fragments datagrams to.
 const MTU_B: usize = 1500;
 
@@ -27,6 +31,11 @@ pub(super) struct Traffic {
     #[serde(rename = "traffic")]
     pub kind: Kind,
     offered_mbps: Option<f64>,
+    pacing: Option<Pacing>,
+    pacing_timer_us: Option<f64>,
+    clock_resolution_us: Option<f64>,
+    write_time_us: Option<f64>,
+    packet_time_us: Option<f64>,
     congestion_control: Option<Word<CongestionControl>>,
     window_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
@@ -51,7 +60,7 @@ impl Traffic {
         ends: impl Iterator<Item = (End, End)>,
         duration: Nanos,
     ) -> Result<Vec<Flow>, BadScenario> {
-        let (source, Word(ip)) = (self.source(duration)?, self.ip);
+        let (source, cpu, Word(ip)) = (self.source(duration)?, self.cpu()?, self.ip);
         let flow = |from, to| Flow {
             from,
             to,
@@ -60,6 +69,7 @@ impl Traffic {
             contender: 0,
             mtu_b: self.fragments().then_some(MTU_B),
             sockets: self.sockets(),
+            cpu,
         };
         let between = |(station, peer)| match self.direction {
             Direction::Up => vec![flow(station, peer)],
@@ -84,7 +94,11 @@ impl Traffic {
             (Transport::Udp, Kind::Saturated) => Ok(Source::Saturated { payload_b }),
             (Transport::Udp, Kind::RequestResponse) => Ok(request_response(payload_b)),
             (Transport::Udp, Kind::Cbr) => match offered_bps.transpose()? {
-                Some(rate_bps) => Ok(Source::Cbr { rate_bps, payload_b }),
+                Some(rate_bps) => Ok(Source::Cbr {
+                    rate_bps,
+                    payload_b,
+                    pace: self.pace()?,
+                }),
                 None => Err(BadScenario::Together("traffic cbr requires a load: set offered")),
             },
             (Transport::Udp, Kind::Video) => {
@@ -97,6 +111,29 @@ impl Traffic {
                 Ok(Source::Video(config.with_clip_of(duration)))
             }
         }
+    }
+
+    /// The spacing of the datagrams of a constant bit rate: that of iperf3, which lab air runs, unless set.
+    fn pace(&self) -> Result<Pace, BadScenario> {
+        Ok(match self.pacing.unwrap_or(Pacing::Iperf3) {
+            Pacing::Even => Pace::Even,
+            Pacing::Iperf3 => {
+                let timer_us = self.pacing_timer_us.unwrap_or(PACING_TIMER_US);
+                Pace::Timer(period("pacing_timer", timer_us)?)
+            }
+            Pacing::Iperf2 => {
+                let resolution_us = self.clock_resolution_us.unwrap_or(CLOCK_RESOLUTION_US);
+                Pace::Clock(period("clock_resolution", resolution_us)?)
+            }
+        })
+    }
+
+    /// The CPU of the hosts.
+    fn cpu(&self) -> Result<Cpu, BadScenario> {
+        Ok(Cpu {
+            write: span("write_time", self.write_time_us.unwrap_or(0.0), 1e-6)?,
+            packet: span("packet_time", self.packet_time_us.unwrap_or(0.0), 1e-6)?,
+        })
     }
 
     fn timestamps(&self) -> bool {
@@ -148,6 +185,14 @@ impl Traffic {
     /// Octets of the MSDU of a UDP datagram of this packet size.
     pub fn datagram_msdu_b(&self) -> usize {
         LlcSnap::LEN + self.ip.0.header_len_b() + UDP_LEN_B + self.packet_size
+    }
+}
+
+/// Converts a period in us.
+fn period(key: &'static str, us: f64) -> Result<Nanos, BadScenario> {
+    match span(key, us, 1e-6)? {
+        Nanos::ZERO => Err(BadScenario::number(key, us, "expected at least 0.001 us")),
+        period => Ok(period),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of a sender.
 
+use crate::Cpu;
 use crate::tcp::{CongestionControl, MSS_IPV4_B, TcpError, check_mss};
 
 /// The data of the application.
@@ -27,16 +28,19 @@ pub struct SenderConfig {
     pub timestamps: bool,
     /// Whether the device splits super-packets (TSO).
     pub segmentation_offload: bool,
-    /// The send buffer that the application has set. `None`: Linux sizes the buffer, and it never limits the sender.
+    /// The send buffer and the application that fills it. `None`: Linux sizes the buffer, and neither the buffer nor
+    /// the application limits the sender.
     pub buffer: Option<SendBuffer>,
+    /// Times of the host, if there is a send buffer.
+    pub cpu: Cpu,
     /// Octets that the application sends first; the other data follow when these are acknowledged.
     pub greeting_b: u64,
 }
 
-/// A send buffer of a given size, and the application that fills it.
+/// A send buffer, and the application that fills it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendBuffer {
-    /// `SO_SNDBUF` in octets, which Linux doubles.
+    /// `SO_SNDBUF` in octets, which Linux doubles; half of the last number of `tcp_wmem` if Linux sizes the buffer.
     pub size_b: u64,
     /// Octets that the application writes per call.
     pub write_b: u64,
@@ -45,6 +49,9 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
+    /// Size of the buffer that Linux grows to, if the application does not set a size.
+    pub const LINUX_MAX_B: u64 = 2 << 20;
+
     /// iperf3 with this size of buffers (`-w`) and of writes (`-l`): ten writes whenever `select` returns.
     #[must_use]
     pub const fn iperf3(size_b: u64, write_b: u64) -> SendBuffer {
@@ -68,6 +75,7 @@ impl SenderConfig {
             timestamps: true,
             segmentation_offload: true,
             buffer: None,
+            cpu: Cpu::NONE,
             greeting_b: 0,
         }
     }

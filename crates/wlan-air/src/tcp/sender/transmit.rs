@@ -114,7 +114,7 @@ impl Sender {
             };
         };
         if !self.config.segmentation_offload {
-            self.note_packet(span.end);
+            self.note_packet(now, span.end);
             if span.end - span.start < u64::from(self.config.mss_b) {
                 self.small_end = span.end;
             }
@@ -141,7 +141,7 @@ impl Sender {
             if len_b % mss_b > 0 {
                 self.small_end = self.sent + len_b;
             }
-            self.note_packet(self.sent + len_b);
+            self.note_packet(now, self.sent + len_b);
             self.super_packet = Some(SuperPacket {
                 end: self.sent + len_b,
                 push: len_b > mss_b,
@@ -202,7 +202,9 @@ impl Sender {
             sent_at: now,
             echo: self.echo,
             retransmission,
-            push: !retransmission && self.super_packet.is_some_and(|it| it.push && it.end == span.end),
+            push: !retransmission
+                && (self.ends_writes(span)
+                    || self.super_packet.is_some_and(|it| it.push && it.end == span.end)),
             timestamps: self.config.timestamps,
             ..Segment::default()
         }

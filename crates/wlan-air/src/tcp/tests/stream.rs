@@ -1,6 +1,7 @@
 //! Opening, growth, limits and end of a stream.
 
 use super::*;
+use crate::Cpu;
 use CongestionControl::{Cubic, Reno};
 
 const MS: fn(u64) -> Nanos = Nanos::from_ms;
@@ -226,4 +227,87 @@ fn contradictory_connections_are_refused() {
     let (initial_b, max_b) = (65_536, 65_535);
     let error = TcpError::WindowOrder { initial_b, max_b };
     assert_eq!(receiver(Window::Auto { initial_b, max_b }), error);
+}
+
+/// A sender with an open connection, whose application writes 128 octets per call.
+fn writing(segmentation_offload: bool, cpu: Cpu) -> Sender {
+    let mut sender = Sender::new(SenderConfig {
+        buffer: Some(SendBuffer::iperf3(1 << 20, 128)),
+        segmentation_offload,
+        cpu,
+        ..SenderConfig::bulk(Reno)
+    })
+    .unwrap();
+    sender.open(Nanos::ZERO);
+    sender.poll(Nanos::ZERO).unwrap();
+    let answer = Segment {
+        syn: true,
+        window_b: 1 << 20,
+        ..Segment::default()
+    };
+    sender.on_segment(MS(1), &answer);
+    sender.poll(MS(1)).unwrap();
+    sender
+}
+
+/// Lengths of the segments after each of `count` writes.
+fn lengths_after_writes(sender: &mut Sender, now: Nanos, count: usize) -> Vec<Vec<u32>> {
+    let write = |_| {
+        assert!(sender.write_next(now));
+        std::iter::from_fn(|| sender.poll(now))
+            .map(|it| it.len_b)
+            .collect()
+    };
+    (0..count).map(write).collect()
+}
+
+/// Linux's Nagle algorithm in Minshall's variant (`tcp_nagle_check`): a segment that is not full waits only while
+/// another one is in flight. The TUN device takes each packet at once, so autocorking (`tcp_should_autocork`), which
+/// waits for packets that a device still holds, never applies.
+#[test]
+fn small_writes_wait_for_a_full_segment_while_a_small_one_is_in_flight() {
+    for segmentation_offload in [false, true] {
+        let mut sender = writing(segmentation_offload, Cpu::NONE);
+        let lengths = lengths_after_writes(&mut sender, MS(1), 25);
+        let full = [12, 23];
+        for (write, sent) in lengths.iter().enumerate() {
+            let expected: &[u32] = match write {
+                0 => &[128],
+                _ if full.contains(&write) => &[1448],
+                _ => &[],
+            };
+            assert_eq!(sent, expected, "write {write}");
+        }
+        // The ACK of the small segment releases the rest, although full segments are in flight.
+        let ack = Segment {
+            ack: 128,
+            window_b: 1 << 20,
+            ..Segment::default()
+        };
+        sender.on_segment(MS(2), &ack);
+        assert_eq!(
+            sender.poll(MS(2)).map(|it| it.len_b),
+            Some(25 * 128 - 128 - 2 * 1448)
+        );
+        assert_eq!(sender.poll(MS(2)), None);
+    }
+}
+
+#[test]
+fn writes_and_packets_take_the_time_of_the_cpu() {
+    let us = Nanos::from_us;
+    let cpu = Cpu {
+        write: us(3),
+        packet: us(10),
+    };
+    let mut sender = writing(true, cpu);
+    assert!(sender.write_next(MS(1)));
+    // The write ends with PSH, so the receiver acknowledges it as soon as its application has read it.
+    let first = sender.poll(MS(1)).unwrap();
+    assert!((first.len_b, first.push) == (128, true) && sender.poll(MS(1)).is_none());
+    assert_eq!(sender.next_write(), Some(MS(1) + us(13)));
+    assert!(!sender.write_next(MS(1) + us(12)));
+    assert!(sender.write_next(MS(1) + us(13)));
+    assert_eq!(sender.poll(MS(1) + us(13)), None); // no packet
+    assert_eq!(sender.next_write(), Some(MS(1) + us(16)));
 }

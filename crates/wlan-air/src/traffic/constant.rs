@@ -1,0 +1,69 @@
+//! Datagrams at a constant bit rate, spaced as by the programs that measure networks.
+
+use super::{Departure, TrafficError, check_rate};
+use crate::Nanos;
+
+/// How a program spaces the datagrams of a constant bit rate. The time that a program takes to send is neglected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// At equal intervals.
+    Even,
+    /// As iperf3 does: a timer with this period runs. When the timer expires, iperf3 sends until its mean rate since
+    /// the start is the rate that it was given (`iperf_check_throttle` of `iperf_api.c`, 3.12).
+    Timer(Nanos),
+    /// As iperf 2.0 to 2.0.4 do, and JPerf, which contains iperf 2.0.2: after each datagram the program reads the
+    /// host's clock in a loop until the datagram's time has passed (`delay.cpp`), and sends late datagrams without a
+    /// delay (`Client.cpp`). The clock advances in steps of this duration: the program sends all datagrams of a step
+    /// at its beginning, and the receiver's clock has the same steps.
+    Clock(Nanos),
+}
+
+/// Datagrams of one size at a constant bit rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    rate_bps: u64,
+    packet_b: usize,
+    start: Nanos,
+    pace: Pace,
+    sent: u64,
+}
+
+impl Cbr {
+    /// Datagrams of `packet_b` octets of payload at `rate_bps` bits of payload per second, the first at `start`.
+    ///
+    /// # Errors
+    /// [`TrafficError`] if the datagram is empty, if the rate is zero or exceeds one datagram per nanosecond, or if
+    /// the timer or the clock has no period.
+    pub fn new(rate_bps: u64, packet_b: usize, start: Nanos, pace: Pace) -> Result<Cbr, TrafficError> {
+        check_rate(rate_bps, packet_b)?;
+        if matches!(pace, Pace::Timer(Nanos::ZERO) | Pace::Clock(Nanos::ZERO)) {
+            return Err(TrafficError::Period);
+        }
+        Ok(Cbr {
+            rate_bps,
+            packet_b,
+            start,
+            pace,
+            sent: 0,
+        })
+    }
+}
+
+impl Iterator for Cbr {
+    type Item = Departure;
+
+    /// Datagram n leaves when n datagrams are due, so rounding errors do not accumulate.
+    fn next(&mut self) -> Option<Departure> {
+        let bits = u128::from(self.sent) * self.packet_b as u128 * 8;
+        let due = u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).ok()?;
+        let after = match self.pace {
+            Pace::Even => due,
+            Pace::Timer(step) | Pace::Clock(step) => due.checked_next_multiple_of(step.0)?,
+        };
+        self.sent += 1;
+        Some(Departure {
+            at: Nanos(self.start.0.checked_add(after)?),
+            len_b: self.packet_b,
+        })
+    }
+}
