@@ -10,6 +10,7 @@
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -73,8 +74,7 @@ impl From<PingPongError> for ProgramError {
     }
 }
 
-const USAGE: &str =
-    "serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS";
+const USAGE: &str = "serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS PAUSE_MS";
 
 /// The end that returns every message.
 pub struct Server(Socket);
@@ -161,7 +161,8 @@ fn serve_tcp(mut stream: TcpStream, idle: Duration) -> io::Result<()> {
 }
 
 /// Sends messages of `message_len_b` octets to `server`, one at a time, for the duration `window`, and waits for the
-/// last reply. A datagram without a reply within `reply_timeout` counts as lost, even if the reply arrives later.
+/// last reply. A `pause` separates a reply from the next message. A datagram without a reply within `reply_timeout`
+/// counts as lost, even if the reply arrives later.
 ///
 /// # Errors
 /// The message length is out of range, or `server` does not answer (UDP: no socket is bound to the port).
@@ -171,6 +172,7 @@ pub fn ping(
     message_len_b: usize,
     window: Duration,
     reply_timeout: Duration,
+    pause: Duration,
 ) -> Result<Vec<Ping>, PingPongError> {
     if !(MESSAGE_MIN_B..=MESSAGE_MAX_B).contains(&message_len_b) {
         return Err(PingPongError::MessageLength(message_len_b));
@@ -187,7 +189,7 @@ pub fn ping(
                 .and_then(|socket| socket.connect(server).map(|()| socket))
                 .and_then(|socket| socket.set_read_timeout(Some(reply_timeout)).map(|()| socket))
                 .map_err(while_doing(format!("sending to {server}")))?;
-            repeat(window, |sequence, clock| {
+            repeat(window, pause, |sequence, clock| {
                 message[..MESSAGE_MIN_B].copy_from_slice(&sequence.to_be_bytes());
                 exchange_datagram(&socket, &message, &mut reply, reply_timeout, clock)
             })
@@ -197,7 +199,7 @@ pub fn ping(
                 .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
                 .and_then(|stream| stream.set_read_timeout(Some(TCP_PATIENCE)).map(|()| stream))
                 .map_err(while_doing(format!("connecting to {server}")))?;
-            repeat(window, |_, clock| {
+            repeat(window, pause, |_, clock| {
                 stream.write_all(&message)?;
                 stream.read_exact(&mut reply[..message_len_b])?;
                 Ok(Some(clock.elapsed()))
@@ -207,9 +209,10 @@ pub fn ping(
     .map_err(|error| while_doing(format!("waiting for {server}"))(error).into())
 }
 
-/// Calls `exchange` with a sequence number and the start time of the call, until `window` is over.
+/// Calls `exchange` with a sequence number and the start time of the call, and pauses, until `window` is over.
 fn repeat(
     window: Duration,
+    pause: Duration,
     mut exchange: impl FnMut(u64, Instant) -> io::Result<Option<Duration>>,
 ) -> io::Result<Vec<Ping>> {
     let origin = Instant::now();
@@ -224,6 +227,9 @@ fn repeat(
             start,
             rtt: exchange(sequence, now)?,
         });
+        if !pause.is_zero() {
+            thread::sleep(pause);
+        }
     }
     Ok(pings)
 }
@@ -252,7 +258,7 @@ fn exchange_datagram(
 }
 
 /// The command: `serve tcp|udp ADDRESS:PORT IDLE_MS`, or
-/// `ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS`. Returns the exit status: 0, 1 for a failure, 2 for
+/// `ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS PAUSE_MS`. Returns the exit status: 0, 1 for a failure, 2 for
 /// an invalid command line. The reason is printed to stderr on one line.
 ///
 /// `ping` prints JSON lines. The first is an object with the arguments. Then follows `[start_ns, rtt_ns]` per
@@ -276,10 +282,11 @@ fn command(args: &[String]) -> Result<(), ProgramError> {
         ("serve", [idle_ms]) => Server::bind(address, transport)?
             .serve(milliseconds(idle_ms)?)
             .map_err(while_doing(format!("serving on {address}"))),
-        ("ping", [message_len_b, window_ms, reply_timeout_ms]) => {
+        ("ping", [message_len_b, window_ms, reply_timeout_ms, pause_ms]) => {
             let message_len_b = parse(message_len_b, "a number of octets")?;
             let (window, timeout) = (milliseconds(window_ms)?, milliseconds(reply_timeout_ms)?);
-            let pings = ping(address, transport, message_len_b, window, timeout)?;
+            let pause = milliseconds(pause_ms)?;
+            let pings = ping(address, transport, message_len_b, window, timeout, pause)?;
             let asked = json!({
                 "pingpong": env!("CARGO_PKG_VERSION"),
                 "transport": transport.name(),
@@ -287,6 +294,7 @@ fn command(args: &[String]) -> Result<(), ProgramError> {
                 "message_len_b": message_len_b,
                 "window_ns": nanoseconds(window),
                 "reply_timeout_ns": nanoseconds(timeout),
+                "pause_ns": nanoseconds(pause),
             });
             write(&asked, &pings, io::stdout().lock()).map_err(while_doing("writing"))
         }
@@ -319,7 +327,6 @@ fn write(asked: &serde_json::Value, pings: &[Ping], output: impl Write) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
 
     const LOOPBACKS: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
     const WINDOW: Duration = Duration::from_millis(20);
@@ -331,7 +338,7 @@ mod tests {
         let address = server.local_addr().unwrap();
         thread::scope(|scope| {
             let serving = scope.spawn(|| server.serve(TIMEOUT));
-            let pings = ping(address, transport, message_len_b, WINDOW, TIMEOUT).unwrap();
+            let pings = ping(address, transport, message_len_b, WINDOW, TIMEOUT, Duration::ZERO).unwrap();
             serving.join().unwrap().unwrap();
             pings
         })
@@ -371,7 +378,15 @@ mod tests {
                     number += 1;
                 }
             });
-            ping(address, Transport::Udp, 64, Duration::from_millis(100), timeout).unwrap()
+            ping(
+                address,
+                Transport::Udp,
+                64,
+                Duration::from_millis(100),
+                timeout,
+                Duration::ZERO,
+            )
+            .unwrap()
         })
     }
 
@@ -421,7 +436,7 @@ mod tests {
             let error = Server::bind(address, transport).err().unwrap().to_string();
             assert_eq!(error, format!("port {} is in use", address.port()));
             drop(server);
-            let error = ping(address, transport, 64, WINDOW, TIMEOUT)
+            let error = ping(address, transport, 64, WINDOW, TIMEOUT, Duration::ZERO)
                 .unwrap_err()
                 .to_string();
             assert!(
@@ -429,7 +444,8 @@ mod tests {
                 "{error}"
             );
             for message_len_b in [MESSAGE_MIN_B - 1, MESSAGE_MAX_B + 1] {
-                let error = ping(address, transport, message_len_b, WINDOW, TIMEOUT).unwrap_err();
+                let error =
+                    ping(address, transport, message_len_b, WINDOW, TIMEOUT, Duration::ZERO).unwrap_err();
                 assert!(matches!(error, PingPongError::MessageLength(len) if len == message_len_b));
             }
         }

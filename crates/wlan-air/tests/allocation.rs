@@ -5,7 +5,7 @@ mod common;
 
 use common::{ht_config, msdu, route};
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
-use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate};
+use wlan_air::sim::{End, Flow, FrameTime, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate};
 use wlan_air::tcp::IpVersion;
 use wlan_air::{Cpu, Event, Medium, MediumConfig, Nanos, StationConfig};
 
@@ -106,12 +106,18 @@ fn scenario(seconds: u64) -> Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),
         processors: vec![
             Processor {
-                frame: Nanos::from_us(1),
-                octet_ns: 1.0
+                interval: FrameTime {
+                    frame: Nanos::from_us(1),
+                    octet_ns: 1.0
+                },
+                latency: FrameTime {
+                    frame: Nanos::ZERO,
+                    octet_ns: 20.0
+                },
             };
             3
         ],
-        processor_limit: 200,
+        receive_limit: 200,
         wired: Wired::gigabit(),
         flows: vec![
             flow(End::Station(1), End::Server, tcp),

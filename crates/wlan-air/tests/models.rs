@@ -8,7 +8,7 @@ use wlan_air::analytic::{
     closed_loop_round_trip, idle_round_trip, saturated_single_station, saturated_stations,
 };
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode, Preamble};
-use wlan_air::sim::{self, End, Flow, Processor, Scenario, Source, UdpSockets, Wired};
+use wlan_air::sim::{self, End, Flow, FrameTime, Processor, Scenario, Source, UdpSockets, Wired};
 use wlan_air::tcp::IpVersion;
 use wlan_air::{Access, Aggregation, Beacons, Cpu, MediumConfig, Nanos, Protection, StationConfig};
 
@@ -324,14 +324,18 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         cpu: Cpu::NONE,
     };
     // Half of the time opens the request, half seals the response.
-    let responder = Processor {
+    let interval = FrameTime {
         frame: Nanos(turnaround.0 / 2),
         octet_ns: 0.0,
+    };
+    let responder = Processor {
+        interval,
+        latency: FrameTime::ZERO,
     };
     let scenario = Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 2, 1),
         processors: vec![responder, Processor::NONE],
-        processor_limit: 10,
+        receive_limit: 10,
         wired: Wired::gigabit(),
         flows: vec![flow],
         warmup: Nanos::from_ms(50),

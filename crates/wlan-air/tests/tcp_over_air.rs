@@ -7,7 +7,8 @@ use wlan_air::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
 use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::sim::{
-    self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, UdpSockets, Wired, simulate,
+    self, End, Flow, FlowOutcome, FrameTime, Outcome, Processor, Scenario, Source, Tcp, UdpSockets, Wired,
+    simulate,
 };
 use wlan_air::tcp::{IpVersion, Window};
 use wlan_air::traffic::Pace;
@@ -63,7 +64,7 @@ fn scenario(mode: Mode, flows: Vec<Flow>) -> Scenario {
     Scenario {
         medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),
         processors: vec![Processor::NONE; 3],
-        processor_limit: 100,
+        receive_limit: 100,
         wired: Wired::gigabit(),
         flows,
         warmup: Nanos::from_secs(1),
@@ -202,6 +203,14 @@ fn the_wired_segment_can_be_the_bottleneck() {
     }
 }
 
+/// A processor that takes this time for each frame.
+fn every(frame: Nanos) -> Processor {
+    Processor {
+        interval: FrameTime { frame, octet_ns: 0.0 },
+        latency: FrameTime::ZERO,
+    }
+}
+
 /// A request on an idle medium is sent at once, and so is its response if opening and sealing take longer
 /// than the Ack and DIFS. The round trip is exactly four service times and two PPDUs, to the nanosecond.
 #[test]
@@ -209,13 +218,16 @@ fn a_processor_adds_its_service_time_to_an_idle_round_trip() {
     let (request_b, response_b) = (64, 1000);
     let mode = ofdm(54);
     for processor in [
+        every(us(60)),
         Processor {
-            frame: us(60),
-            octet_ns: 0.0,
-        },
-        Processor {
-            frame: us(250),
-            octet_ns: 83.3,
+            interval: FrameTime {
+                frame: us(250),
+                octet_ns: 83.3,
+            },
+            latency: FrameTime {
+                frame: us(5),
+                octet_ns: 100.0,
+            },
         },
     ] {
         let source = Source::RequestResponse {
@@ -230,7 +242,8 @@ fn a_processor_adds_its_service_time_to_an_idle_round_trip() {
         let expected: Nanos = [request_b, response_b]
             .map(|payload_b| {
                 let msdu_b = payload_b + UDP_HEADERS_B;
-                processor.service(msdu_b) * 2 + mode.ppdu_duration(msdu_b + 28)
+                (processor.interval.of(msdu_b) + processor.latency.of(msdu_b)) * 2
+                    + mode.ppdu_duration(msdu_b + 28)
             })
             .into_iter()
             .sum();
@@ -247,10 +260,7 @@ fn a_processor_adds_its_service_time_to_an_idle_round_trip() {
 /// The different limits of its station's queue and its processor do not matter.
 #[test]
 fn a_slow_card_limits_throughput_to_its_own_rate() {
-    let slow = Processor {
-        frame: Nanos::from_ms(1),
-        octet_ns: 0.0,
-    };
+    let slow = every(Nanos::from_ms(1));
     for (from, to, at) in [
         (End::Station(1), End::Station(0), 1),
         (End::Station(1), End::Station(0), 0),
@@ -260,7 +270,7 @@ fn a_slow_card_limits_throughput_to_its_own_rate() {
         for limit in [2, 10, 1000] {
             let mut scenario = scenario(ofdm(54), vec![flow(from, to, saturated())]);
             scenario.processors[at] = slow;
-            scenario.processor_limit = limit;
+            scenario.receive_limit = limit;
             let outcome = simulate(&scenario).unwrap();
             assert_within(mbps(&outcome), 1472.0 * 8.0 * 1000.0 / 1e6, 0.01);
             // Busy from the first frame on; the last frames are not finished.
@@ -281,11 +291,40 @@ fn a_saturated_source_loses_nothing_at_its_own_card() {
         ofdm(54),
         vec![flow(End::Station(1), End::Station(0), saturated())],
     );
-    scenario.processors[1].frame = us(700);
-    scenario.processor_limit = 3;
+    scenario.processors[1] = every(us(700));
+    scenario.receive_limit = 3;
     let outcome = simulate(&scenario).unwrap();
     assert_eq!(outcome.processors[1].drops, 0);
     assert_eq!(outcome.flows[0].meter.loss.share(), Some(0.0));
+}
+
+/// Frames that are being sealed occupy buffers of the card: under overload, a card that seals loses no less and queues no
+/// more than a card without security.
+#[test]
+fn sealing_adds_no_buffers_to_a_card() {
+    let overload = Source::Cbr {
+        rate_bps: 50_000_000,
+        payload_b: 1472,
+        pace: Pace::Even,
+    };
+    let of = |processor| {
+        let flows = vec![flow(End::Station(1), End::Station(0), overload)];
+        let mut scenario = scenario(ofdm(54), flows);
+        scenario.processors = vec![processor; 3];
+        let outcome = simulate(&scenario).unwrap();
+        (
+            outcome.flows[0].meter.loss.share().unwrap(),
+            outcome.flows[0].meter.delays.mean().unwrap(),
+        )
+    };
+    let (open_loss, open_delay) = of(Processor::NONE);
+    // A little faster than the air.
+    let (sealed_loss, sealed_delay) = of(every(us(300)));
+    assert!(sealed_loss > open_loss - 0.005, "{open_loss} {sealed_loss}");
+    assert!(
+        sealed_delay < open_delay + us(3 * 300),
+        "{open_delay} {sealed_delay}"
+    );
 }
 
 /// A bulk TCP flow and a call of 50 packets per second from one station.
@@ -330,8 +369,12 @@ fn contradictory_scenarios_are_refused() {
         (refused(&|s| s.flows[0].to = End::Station(1)), "same station"),
         (refused(&|s| s.flows[0].contender = 1), "access category 1"),
         (refused(&|s| s.processors.truncate(2)), "2 processors for 3"),
-        (refused(&|s| s.processors[0].octet_ns = -1.0), "-1 ns"),
-        (refused(&|s| s.processor_limit = 0), "at least one frame"),
+        (refused(&|s| s.processors[0].interval.octet_ns = -1.0), "-1 ns"),
+        (refused(&|s| s.receive_limit = 0), "at least one received packet"),
+        (
+            refused(&|s| s.processors[0].latency.octet_ns = f64::NAN),
+            "NaN ns",
+        ),
         (refused(&|s| s.duration = Nanos::ZERO), "longer than 0"),
         (refused(&|s| s.wired.rate_bps = 0), "requires a rate"),
         (

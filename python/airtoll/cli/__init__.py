@@ -142,6 +142,19 @@ def print_publication(name: str, as_csv: bool, as_json: bool) -> None:
     print_published(name, as_csv=as_csv, as_json=as_json)
 
 
+@studies.command("card")
+@click.argument("name", metavar="NAME", help="A published study, such as kolahi-11ac.")
+@json_option
+def print_card(name: str, as_json: bool) -> None:
+    """Fit the processor of wireless cards to the published figures of a study, by simulation.
+
+    Half of the figures are fitted. The errors of the other half show how well the card explains the paper.
+    """
+    from airtoll.cli.card import print_card
+
+    print_card(name, as_json=as_json)
+
+
 @app.command()
 @click.argument("study", type=click.Path(readable=False), metavar="STUDY", help=_STUDY_HELP)
 @lab_option

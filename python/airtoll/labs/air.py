@@ -66,7 +66,9 @@ CAN_SET = (
         "ip_fragments",
         "pacing_timer",
     ),
-    *("processor_frame", "processor_byte", "processor_clock", "wired_rate", "wired_delay"),
+    *("forward_ipv4", "forward_ipv6", "forward_byte", "forward_latency"),
+    *("processor_frame", "processor_byte", "processor_latency"),
+    *("processor_clock", "wired_rate", "wired_delay"),
     *PREDICTED,
 )
 """The settings of a study's [link] that this lab supports."""
@@ -135,9 +137,6 @@ class Air:
         if _is_sealed_by_link(cell) and settings.wpa_key_mgmt not in (None, *_OF_HOSTS):
             given_akms = " and ".join(SecurityProfile(wpa_key_mgmt=settings.wpa_key_mgmt).akms)
             yield f"wpa_key_mgmt '{given_akms}': Enhanced CCMP on the host requires {one_of(_OF_HOSTS)}"
-        of_processor = [word for word in ("processor_frame", "processor_byte") if word in given]
-        if of_processor and cell.crypto_at == "host" and cell.security != "open":
-            yield f"link.{of_processor[0]}: requires crypto_at card in lab air; with host, the real CPU sets the time"
 
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""

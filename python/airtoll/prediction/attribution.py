@@ -18,7 +18,7 @@ a gain.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from airtoll.prediction.predictions import Case, Prediction, Predictions
+from airtoll.prediction.predictions import INSTANT_CRYPTO, Case, Prediction, Predictions
 from airtoll.study.cell import Cell
 from airtoll.study.scenario import is_without_ht, scenario_of
 
@@ -74,7 +74,7 @@ def chain(secured: Case) -> dict[PartName, Case]:
     if is_without_ht(cell.phy, cell.security):
         steps["aggregation"] = start.with_link(ampdu=False, amsdu=None)
         steps["legacy rate"] = _legacy(secured)
-    steps["symbols"] = secured.with_link(processor_frame=0.0, processor_byte=0.0)
+    steps["symbols"] = secured.with_link(**INSTANT_CRYPTO)
     steps["processor"] = secured
     return steps
 

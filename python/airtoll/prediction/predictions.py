@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from os import cpu_count
-from typing import Any
+from typing import Any, Final
 
 from airtoll.errors import AirtollError
 from airtoll.labs.sim import Sim
@@ -66,13 +66,24 @@ class Prediction:
         return mpdus / (WARMUP_S + DURATION_S) / bit_per_s
 
     @property
-    def processor(self) -> tuple[float, float] | None:
-        """Time to seal or open a frame: us per frame, ns per octet."""
-        frame_us, byte_ns = self._fact("processor_frame_us"), self._fact("processor_byte_ns")
-        return None if frame_us is None or byte_ns is None else (frame_us, byte_ns)
+    def crypto(self) -> tuple[float, float, float] | None:
+        """Time to seal or open a frame: us per frame, ns per octet, ns of latency per octet."""
+        keys = ("processor_frame_us", "processor_byte_ns", "processor_latency_ns")
+        frame_us, byte_ns, latency_ns = (self._fact(key) for key in keys)
+        return None if frame_us is None else (frame_us, byte_ns, latency_ns)
 
     def _fact(self, name: str) -> Any:
         return next((answer["facts"][name] for answer in self.answers.values()), None)
+
+
+CRYPTO: Final = {
+    "card": ("processor_frame", "processor_byte", "processor_latency"),
+    "host": ("host_frame", "host_byte"),
+}
+"""The settings of the time to seal or open a frame, in the order of `Prediction.crypto`."""
+
+INSTANT_CRYPTO: Final = {name: 0.0 for names in CRYPTO.values() for name in names}
+"""Settings of a link whose cards and hosts seal and open frames in no time."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +147,7 @@ class Predictions:
         case = Case(cell, link, udp_load_mbps)
         if cell.crypto_at != "by-suite":
             return case
-        at = case.with_cell(crypto_at=cell.sealed_at)
-        return at if cell.sealed_at == "card" else at.with_link(processor_frame=None, processor_byte=None)
+        return case.with_cell(crypto_at=cell.sealed_at)
 
     def all(self, cases: Iterable[Case]) -> dict[Case, Prediction]:
         """The prediction of each case, computed on all cores; empty for a case that the medium refuses."""
@@ -154,7 +164,8 @@ class Predictions:
     def _predict(self, case: Case) -> Prediction:
         video = "video" in self.method.probes
         duration_s = VIDEO_S if video else DURATION_S
-        method = METHOD.model_copy(update={"probes": self.method.probes, "duration": duration_s})
+        own = {"probes": self.method.probes, "rtt_pause": self.method.rtt_pause}
+        method = METHOD.model_copy(update={**own, "duration": duration_s})
         settings = case.link
         if case.udp_load_mbps is not None:
             method = method.model_copy(update={"udp_load": case.udp_load_mbps})

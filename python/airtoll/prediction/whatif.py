@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from airtoll.prediction.predictions import Case, Predictions
+from airtoll.prediction.predictions import CRYPTO, INSTANT_CRYPTO, Case, Predictions
 from airtoll.study.phys import PHYS
 from airtoll.study.security import Security
 
@@ -52,17 +52,13 @@ def alternatives(predictions: Predictions, case: Case, metric: str) -> tuple[Alt
 def _asked(predictions: Predictions, case: Case) -> Sequence[tuple[str, Case]]:
     cell = case.cell
     asked: list[tuple[str, Case]] = []
-    if cell.security != "open" and (cost := predictions[case].processor) is not None:
-        frame_us, byte_ns = cost
+    if cell.security != "open" and (cost := predictions[case].crypto) is not None:
         for times in ENGINES:
-            settings = {"processor_frame": frame_us / times, "processor_byte": byte_ns / times}
-            asked.append((f"an engine {times} times as fast", case.with_link(**settings)))
-        asked.append(
-            ("an engine that takes no time", case.with_link(processor_frame=0.0, processor_byte=0.0))
-        )
+            faster = {name: of / times for name, of in zip(CRYPTO[cell.sealed_at], cost, strict=False)}
+            asked.append((f"an engine {times} times as fast", case.with_link(**faster)))
+        asked.append(("an engine that takes no time", case.with_link(**INSTANT_CRYPTO)))
     if cell.sealed_at == "card" and cell.security != "open":
-        host = case.with_cell(crypto_at="host").with_link(processor_frame=None, processor_byte=None)
-        asked.append(("frames sealed by the host's CPU", host))
+        asked.append(("frames sealed by the host's CPU", case.with_cell(crypto_at="host")))
     most = PACKET_SIZE_MAX_B[cell.ip]
     if cell.packet_size < most and cell.transport == "udp":
         asked.append((f"packets of {most} B", case.with_cell(packet_size=most)))

@@ -1,9 +1,12 @@
 """Round-trip time by ping-pong: one message of the packet size at a time on an otherwise idle link.
 
 The tool is pingpong, airtoll's own (crate `airtoll-agent`, module pingpong): it reads the clock, sends, waits until the
-message is back, reads the clock and sends the next message. One tool measures all cells: both transports, both IP
-versions, all packet sizes, so that no difference between two cells is a difference between tools. The probe `sockperf`
-is a cross-check by another program.
+message is back, and reads the clock. After the `rtt_pause` of the method, it sends the next message. Without a pause,
+the backoff that follows each frame (IEEE Std 802.11-2020, 10.3.4.3) delays the next message and hides a part of the
+time that hosts and cards take.
+
+One tool measures all cells: both transports, both IP versions, all packet sizes, so that no difference between two
+cells is a difference between tools. The probe `sockperf` is a cross-check by another program.
 
 With several stations, only the first one sends.
 
@@ -65,11 +68,12 @@ class Rtt:
         window = Window.of(method)
         address = link.addresses[link.pairs[0][1], cell.ip]
         where = [cell.transport, f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"]
-        idle_ms, window_ms, timeout_ms = (
-            str(math.ceil(span_s * 1000)) for span_s in (process.GRACE_S, window.closes_s, REPLY_TIMEOUT_S)
+        idle_ms, *client_ms = (
+            str(math.ceil(span_s * 1000))
+            for span_s in (process.GRACE_S, window.closes_s, REPLY_TIMEOUT_S, method.rtt_pause)
         )
         server = [*PINGPONG, "serve", *where, idle_ms]
-        client = [*PINGPONG, "ping", *where, str(cell.packet_size), window_ms, timeout_ms]
+        client = [*PINGPONG, "ping", *where, str(cell.packet_size), *client_ms]
         output = exchange(
             "pingpong", link, cell.transport, PORT, server, client, window.closes_s, _PINGPONG_ROW
         )

@@ -77,7 +77,7 @@ class SimulatedRtt:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:  # noqa: ARG002  (as every probe)
         """Measure the cell once, in virtual time."""
-        answer = simulated(link, method, traffic="request-response")
+        answer = simulated(link, method, traffic="request-response", pause=1e6 * method.rtt_pause)
         return _measurement([answer], _percentiles(answer.values, "rtt", "sta", "both"), method)
 
 

@@ -17,7 +17,7 @@ Numbers are Decimals from the printed digits, so that "0.40" keeps its zero and 
 from airtoll.published.findings import findings
 from airtoll.published.implied import implied_points
 from airtoll.published.load import names, published
-from airtoll.published.lookup import matching
+from airtoll.published.lookup import matching, merged
 from airtoll.published.outcome import ClaimOutcome, Finding
 from airtoll.published.publication import (
     AgreementClaim,
@@ -59,6 +59,7 @@ __all__ = [
     "findings",
     "implied_points",
     "matching",
+    "merged",
     "names",
     "point_rows",
     "points_csv",

@@ -1,6 +1,8 @@
-"""The published points of a measured cell."""
+"""The published points of a measured cell, and the value of the cells of a point."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from statistics import fmean, quantiles
+from typing import Final
 
 from airtoll.published.implied import implied_points
 from airtoll.published.publication import Point, Publication
@@ -27,3 +29,25 @@ def matching(
         and not any(factor in levels for factor in point.over)
         and point.condition.agrees(levels)
     )
+
+
+_STATISTICS: Final[Mapping[str, Callable[[Collection[float]], float]]] = {
+    "mean": fmean,
+    "maximum": max,
+    "minimum": min,
+    "below": max,
+    "at-least": min,
+    "lower-quartile": lambda values: _quartile(values, 0),
+    "upper-quartile": lambda values: _quartile(values, 2),
+}
+"""How the values of several cells become the value of a point."""
+
+
+def _quartile(values: Collection[float], at: int) -> float:
+    return quantiles(values, n=4, method="inclusive")[at] if len(values) > 1 else next(iter(values))
+
+
+def merged(point: Point, values: Collection[float]) -> float:
+    """The value of the point's cells. Decreases are ratios to open: the largest decrease is the smallest ratio."""
+    merge = _STATISTICS[point.statistic or "mean"]
+    return 1 - merge([1 - ratio for ratio in values]) if point.change == "lower" else merge(values)

@@ -127,6 +127,7 @@ class Method(BaseModel):
     within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
     confidence: float = 95.0  # of that interval, in %
     udp_load: UdpLoad | float = "overload"  # in the method of one run also Mbit/s of payload
+    rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
 
 
 class Plan(BaseModel):

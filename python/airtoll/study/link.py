@@ -246,13 +246,38 @@ class MediumSettings(TcpSettings):
     wired_delay: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
         "One-way delay of that wire in us.", "Stations", "US"
     )
+    forward_ipv4: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us that each card takes to forward a packet of IPv4, with any security, if cards encrypt; "
+        "default: 0.",
+        "Stations",
+        "US",
+    )
+    forward_ipv6: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "The same time for a packet of IPv6.", "Stations", "US"
+    )
+    forward_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = setting(
+        "Time in ns per byte that each card takes in addition to forward a packet; default: 0.",
+        "Stations",
+        "NS",
+    )
+    forward_latency: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us by which each card delays a packet longer than the packet occupies it; default: 0.",
+        "Stations",
+        "US",
+    )
     processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
-        "Time in us that the card's processor takes per frame; in virtual time also the host's.",
+        "Time in us that the card's processor takes per frame to seal or open it.",
         "Security",
         "US",
     )
     processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = setting(
-        "Time in ns that the card's processor takes per byte; in virtual time also the host's.",
+        "Time in ns that the card's processor takes per byte to seal or open it.",
+        "Security",
+        "NS",
+    )
+    processor_latency: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = setting(
+        "Time in ns per byte by which sealing or opening a frame takes longer than it occupies the card's "
+        "processor, as in a pipeline; default: 0.",
         "Security",
         "NS",
     )
@@ -260,6 +285,16 @@ class MediumSettings(TcpSettings):
         "Clock in MHz of the card's processor, whose cycle counts are modelled; default: 400 MHz.",
         "Security",
         "MHZ",
+    )
+    host_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us that the host's CPU takes per frame to seal or open it, in virtual time.",
+        "Security",
+        "US",
+    )
+    host_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = setting(
+        "Time in ns that the host's CPU takes per byte to seal or open it, in virtual time.",
+        "Security",
+        "NS",
     )
     legacy_fallback: _Switch | None = setting(
         "Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, like "

@@ -82,6 +82,9 @@ class Scenario(MediumSettings):
         "saturated, cbr, request-response or video; default: saturated, or cbr if a load is offered.",
         "Traffic",
     )
+    pause: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
+        "Pause in us between a response and the next request; default: 0.", "Traffic", "US"
+    )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
     udp_tun: Annotated[bool, *switch()] | None = setting(
         "Whether the UDP sockets with a udp_buffer are above TUN devices, as in lab air.", "Traffic", None
@@ -114,9 +117,14 @@ class Scenario(MediumSettings):
         if self.snr == "none":
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
+        words.pop("forward_ipv4" if self.ip == "ipv6" else "forward_ipv6", None)
+        for place, names in _PROCESSOR.items():
+            of_place = {name: words.pop(word) for word, name in names.items() if word in words}
+            if of_place and place == words["crypto_at"]:
+                words["processor"] = of_place
         grouped: dict[str, Any] = {}
         for word, value in words.items():
-            group, name = _GROUPED.get(word, ("", _UNITS.get(word, word)))
+            group, name = _WIRED.get(word, ("", _UNITS.get(word, word)))
             (grouped.setdefault(group, {}) if group else grouped)[name] = value
         return grouped
 
@@ -167,14 +175,23 @@ _UNITS: Final = {
     "clock_resolution": "clock_resolution_us",
     "write_time": "write_time_us",
     "packet_time": "packet_time_us",
+    "pause": "pause_us",
 }
-_GROUPED: Final = {
-    "wired_rate": ("wired", "rate_mbps"),
-    "wired_delay": ("wired", "delay_us"),
-    "processor_frame": ("processor", "frame_us"),
-    "processor_byte": ("processor", "byte_ns"),
-    "processor_clock": ("processor", "clock_mhz"),
+_WIRED: Final = {"wired_rate": ("wired", "rate_mbps"), "wired_delay": ("wired", "delay_us")}
+_PROCESSOR: Final = {
+    "card": {
+        "forward_ipv4": "forward_us",
+        "forward_ipv6": "forward_us",
+        "forward_byte": "forward_byte_ns",
+        "forward_latency": "forward_latency_us",
+        "processor_frame": "frame_us",
+        "processor_byte": "byte_ns",
+        "processor_latency": "latency_ns",
+        "processor_clock": "clock_mhz",
+    },
+    "host": {"host_frame": "frame_us", "host_byte": "byte_ns"},
 }
+"""The settings of the processor that forwards, seals and opens frames, by its place, with the medium's keys."""
 
 
 def read_scenario(words: Mapping[str, Any]) -> Scenario:
@@ -202,6 +219,4 @@ def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
     settings = {word: getattr(link, word) for word in MediumSettings.model_fields}
     if of.lab == "air" and link.udp_buffer is not None:
         words = {"udp_tun": True, **words}
-    if of.crypto_at == "by-suite" and of.sealed_at == "host":  # no card seals these frames
-        settings |= {"processor_frame": None, "processor_byte": None, "processor_clock": None}
     return Scenario.model_construct(**{**settings, **levels, **words})

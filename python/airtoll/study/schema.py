@@ -139,6 +139,11 @@ class MethodTable(_Table):
         description="UDP load if `offered` is max: overload is 1.25 times the capacity of the open link, tcp is the "
         "mean TCP throughput of the same cell, which is measured first.",
     )
+    rtt_pause: Warmup = Field(
+        default=0.0,
+        description="Pause of the probe rtt between a response and the next request, in seconds. Without a pause, the "
+        "backoff after each frame delays the next one.",
+    )
 
 
 class Quick(_Table):

@@ -19,17 +19,17 @@ impl Scenario {
                 stations,
             });
         }
-        let octet_ns = |processor: &Processor| processor.octet_ns;
+        let octets_ns = |processor: &Processor| [processor.interval.octet_ns, processor.latency.octet_ns];
         if let Some(ns) = self
             .processors
             .iter()
-            .map(octet_ns)
+            .flat_map(octets_ns)
             .find(|ns| !(ns.is_finite() && *ns >= 0.0))
         {
             return Err(ScenarioError::Processor(ns));
         }
-        if self.processor_limit == 0 {
-            return Err(ScenarioError::ProcessorLimit);
+        if self.receive_limit == 0 {
+            return Err(ScenarioError::ReceiveLimit);
         }
         if self.duration == Nanos::ZERO {
             return Err(ScenarioError::Duration);

@@ -173,7 +173,8 @@ impl Network<'_> {
     pub fn emit(&mut self, flow: u32) {
         if let Host::Saturated { .. } = &self.hosts[flow as usize]
             && let End::Station(station) = self.scenario.flows[flow as usize].from
-            && !self.processors[station].has_room()
+            && !self.processors[station].takes_no_time()
+            && !self.has_room(station)
         {
             self.processors[station].refused.push_back(flow);
             return;

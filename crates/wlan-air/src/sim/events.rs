@@ -1,5 +1,6 @@
 //! Packets in transit, and the scheduled events.
 
+use super::scenario::LLC_SNAP_LEN_B;
 use crate::Nanos;
 use crate::tcp::Segment;
 
@@ -36,6 +37,11 @@ impl Packet {
             last: true,
             more: false,
         }
+    }
+
+    /// Octets of the MSDU that carries it.
+    pub fn msdu_len_b(&self) -> usize {
+        self.ip_len_b as usize + LLC_SNAP_LEN_B
     }
 }
 

@@ -21,7 +21,7 @@ mod socket;
 
 pub use network::simulate;
 pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};
-pub use processor::Processor;
+pub use processor::{FrameTime, Processor, Server};
 pub use saturated::{Saturated, saturated};
 pub use scenario::{End, Flow, Scenario, ScenarioError, Source, Tcp, Wired};
 pub use socket::UdpSockets;

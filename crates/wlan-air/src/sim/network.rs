@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::events::{Body, Event, Packet, PacketId, Place, Scheduled};
 use super::host::Host;
-use super::processor::Working;
-use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source, UDP_LEN_B};
+use super::processor::{Server, Working};
+use super::scenario::{End, Flow, Scenario, ScenarioError, Source, UDP_LEN_B};
 use super::socket::Sockets;
 use super::{FlowOutcome, Outcome, ProcessorOutcome};
 use crate::channel::SignalCounts;
@@ -16,7 +16,7 @@ use crate::{Airtime, Medium, Nanos, Route};
 /// One direction of the wired segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wire {
-    free_at: Nanos,
+    server: Server,
     waiting: usize,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Network<'a> {
         let flows = || scenario.flows.iter().zip(seeds(scenario.medium.seed));
         let hosts: Result<Vec<Host>, ScenarioError> =
             flows().map(|(flow, seed)| Host::new(flow, seed)).collect();
-        let working = |processor| Working::new(processor, scenario.processor_limit);
+        let working = |processor| Working::new(processor, scenario.receive_limit);
         Ok(Network {
             scenario,
             medium: Medium::new(scenario.medium.clone())?,
@@ -228,6 +228,9 @@ impl<'a> Network<'a> {
                 self.depart(packet.flow);
             }
             self.release(station, &packet);
+            if let Some(flow) = self.processors[station].refused.pop_front() {
+                self.depart(flow);
+            }
         }
         self.completed = completed;
     }
@@ -254,6 +257,7 @@ impl<'a> Network<'a> {
         while next < arrived.len() {
             let (station, mut packet) = arrived[next];
             let first = next;
+            let mut len_b = packet.msdu_len_b();
             next += 1;
             if let Host::Tcp(connection) = &self.hosts[packet.flow as usize]
                 && connection.coalesce
@@ -266,38 +270,52 @@ impl<'a> Network<'a> {
                     && segment.merge(other_segment)
                 {
                     packet.ip_len_b += other_segment.len_b;
+                    len_b += other.msdu_len_b();
                     next += 1;
                 }
             }
             packet.more = arrived[next..]
                 .iter()
                 .any(|(to, other)| (*to, other.flow, other.back) == (station, packet.flow, packet.back));
-            self.work(station, packet, (next - first) as u64, Place::Opened(station));
+            self.open(station, packet, next - first, len_b);
         }
     }
 
-    /// Passes a packet, which arrived in `frames` frames, through a station's processor and then on to
-    /// `place`.
-    fn work(&mut self, station: usize, packet: Packet, frames: u64, place: Place) {
+    /// Seals a packet in a station's card, whose transmit buffers hold the frames in the processor and those that wait
+    /// for the air.
+    fn seal(&mut self, station: usize, packet: Packet) {
+        let place = Place::Sealed(station);
         if self.processors[station].takes_no_time() {
             self.reach(packet, place);
             return;
         }
-        let len_b = packet.ip_len_b as usize + LLC_SNAP_LEN_B;
-        match self.processors[station].take(self.now, frames, len_b) {
-            Some(done) => {
-                let id = self.store(packet);
-                self.schedule(done, Event::Reach(id, place));
-            }
-            None => {
-                // A saturated source tries again when the processor has space.
-                if place == Place::Sealed(station) && self.keeps_full(station, &packet) {
-                    self.processors[station].refused.push_back(packet.flow);
-                }
-                if place == Place::Sealed(station) {
-                    self.release(station, &packet);
-                }
-            }
+        if !self.has_room(station) {
+            self.processors[station].drops += 1;
+            self.release(station, &packet);
+            return;
+        }
+        let done = self.processors[station].seal(self.now, packet.msdu_len_b());
+        let id = self.store(packet);
+        self.schedule(done, Event::Reach(id, place));
+    }
+
+    /// Whether a station's card has a buffer for a frame to seal.
+    pub fn has_room(&self, station: usize) -> bool {
+        let held = self.processors[station].sealing + self.medium.queue_len(station);
+        held < self.scenario.medium.stations[station].queue_limit
+    }
+
+    /// Opens a packet, which arrived in `frames` frames with `len_b` octets in total, in a station's card.
+    fn open(&mut self, station: usize, packet: Packet, frames: usize, len_b: usize) {
+        let place = Place::Opened(station);
+        let working = &mut self.processors[station];
+        if working.takes_no_time() {
+            self.reach(packet, place);
+            return;
+        }
+        if let Some(done) = working.open(self.now, frames, len_b) {
+            let id = self.store(packet);
+            self.schedule(done, Event::Reach(id, place));
         }
     }
 
@@ -327,18 +345,13 @@ impl<'a> Network<'a> {
             Event::Reach(id, place) => {
                 let packet = self.packets[id as usize];
                 self.free.push(id);
-                let mut waiting = None;
                 match place {
-                    Place::Sealed(station) | Place::Opened(station) => {
-                        waiting = self.processors[station].release();
-                    }
+                    Place::Sealed(station) => self.processors[station].sealing -= 1,
+                    Place::Opened(station) => self.processors[station].release_opened(),
                     Place::Wire { up } => self.wires[usize::from(up)].waiting -= 1,
                     Place::Sender(_) => {}
                 }
                 self.reach(packet, place);
-                if let Some(flow) = waiting {
-                    self.depart(flow);
-                }
             }
             Event::Measure => {
                 self.airtime_before = self.medium.counters().airtime;
@@ -435,8 +448,8 @@ impl<'a> Network<'a> {
         let (_, to) = self.ends(&packet);
         match place {
             Place::Wire { up: true } => self.arrive(packet),
-            Place::Wire { up: false } => self.work(0, packet, 1, Place::Sealed(0)),
-            Place::Sender(station) => self.work(station, packet, 1, Place::Sealed(station)),
+            Place::Wire { up: false } => self.seal(0, packet),
+            Place::Sender(station) => self.seal(station, packet),
             Place::Sealed(station) => {
                 let destination = to.station();
                 // Packets between two other stations pass through the access point.
@@ -448,7 +461,7 @@ impl<'a> Network<'a> {
                 };
                 let msdu = queue::Packet {
                     arrival: self.now,
-                    len_b: packet.ip_len_b as usize + LLC_SNAP_LEN_B,
+                    len_b: packet.msdu_len_b(),
                     flow: packet.flow << 1 | u32::from(packet.back),
                     frame: self.store(packet),
                 };
@@ -457,14 +470,12 @@ impl<'a> Network<'a> {
             Place::Opened(station) => match to {
                 End::Station(end) if end == station => self.arrive(packet),
                 End::Server if station == 0 => self.onto_wire(packet, true),
-                _ => self.work(
+                _ => self.seal(
                     station,
                     Packet {
                         more: false,
                         ..packet
                     },
-                    1,
-                    Place::Sealed(station),
                 ),
             },
         }
@@ -478,8 +489,9 @@ impl<'a> Network<'a> {
             return;
         }
         wire.waiting += 1;
-        wire.free_at = wire.free_at.max(self.now) + wired.frame(packet.ip_len_b as usize);
-        let at = wire.free_at + wired.delay;
+        let at = wire
+            .server
+            .serve(self.now, wired.frame(packet.ip_len_b as usize), wired.delay);
         let id = self.store(Packet {
             more: false,
             ..packet
@@ -519,7 +531,7 @@ impl<'a> Network<'a> {
         }
         let counters = self.medium.counters().clone();
         let processors = self.processors.iter().map(|working| ProcessorOutcome {
-            busy: working.busy,
+            busy: working.busy(self.now),
             drops: working.drops,
         });
         Outcome {

@@ -22,10 +22,11 @@ pub struct Scenario {
     /// The air. Station 0 is the access point. It forwards frames between other stations, and opens and seals
     /// these frames again.
     pub medium: MediumConfig,
-    /// The processor of each station, which protects the frames.
+    /// The processor of each station, which protects the frames. The frames that it seals and the frames that wait for
+    /// the air share the buffers of a card, as many as the queue limit of the station: security does not add buffers.
     pub processors: Vec<Processor>,
-    /// Number of frames that each processor holds.
-    pub processor_limit: usize,
+    /// Number of received packets that each processor holds.
+    pub receive_limit: usize,
     /// The wired segment between the server and the access point.
     pub wired: Wired,
     /// The traffic.
@@ -309,7 +310,7 @@ pub enum ScenarioError {
     /// The wired segment has no rate or holds no frame.
     #[error("the wired segment requires a rate above 0 and a queue of at least one frame")]
     Wired,
-    /// The processors hold no frame.
-    #[error("a processor must hold at least one frame")]
-    ProcessorLimit,
+    /// The processors hold no received packet.
+    #[error("a processor must hold at least one received packet")]
+    ReceiveLimit,
 }

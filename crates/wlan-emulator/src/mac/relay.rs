@@ -78,11 +78,18 @@ impl Mac {
 
     /// Sends a packet over the air, through the station's processor if it has one.
     fn send(&mut self, station: usize, frame: Frame, at: Nanos) {
-        if self.stages.has_processors() {
-            self.stage(Which::Processor(station), at, Way::Sealed, frame);
-        } else {
+        let which = Which::Processor(station);
+        let Some(processor) = self.stages.get_mut(which) else {
             self.queue(station, frame, at);
+            return;
+        };
+        // The frames in the processor and the frames that wait for the air share the buffers of the card.
+        if processor.sealing() + self.medium.queue_len(station) >= self.transmit_buffers {
+            processor.drops += 1;
+            self.pool.give(frame);
+            return;
         }
+        self.stage(which, at, Way::Sealed, frame);
     }
 
     fn stage(&mut self, which: Which, at: Nanos, way: Way, frame: Frame) {

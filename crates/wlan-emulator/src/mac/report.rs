@@ -48,12 +48,16 @@ pub struct Facts {
 /// Service times of a card's processor.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessorFacts {
-    /// Time per frame in microseconds.
+    /// Time per frame in microseconds, to forward it and to seal or open it.
     pub frame_us: f64,
     /// Time per octet of the MSDU in nanoseconds.
     pub byte_ns: f64,
-    /// Queue limit in frames.
-    pub queue_limit: usize,
+    /// Latency after that time, per frame in microseconds.
+    pub latency_us: f64,
+    /// Latency after that time, per octet of the MSDU in nanoseconds.
+    pub latency_byte_ns: f64,
+    /// Number of received frames that it holds.
+    pub receive_limit: usize,
 }
 
 /// Properties of the wire.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use wlan_air::Nanos;
-use wlan_air::sim::{Processor, Wired};
+use wlan_air::sim::{Processor, Server, Wired};
 use wlan_frames::LlcSnap;
 
 use crate::frames::frame::{Around, Frame};
@@ -40,13 +40,15 @@ struct Waiting {
 
 /// A server with a queue.
 pub struct Stage {
+    server: Server,
     waiting: VecDeque<Waiting>,
+    /// Number of waiting frames to seal, which occupy transmit buffers of the card.
+    sealing: usize,
     /// Number of waiting frames that a host may soon observe.
     prompts: usize,
+    /// Number of other frames that it holds.
     limit: usize,
-    free_at: Nanos,
     held_until: Nanos,
-    busy: Nanos,
     /// Frames dropped because the queue was full.
     pub drops: u64,
 }
@@ -54,27 +56,27 @@ pub struct Stage {
 impl Stage {
     fn new(limit: usize) -> Self {
         Self {
+            server: Server::default(),
             waiting: VecDeque::new(),
+            sealing: 0,
             prompts: 0,
             limit,
-            free_at: Nanos::ZERO,
             held_until: Nanos::ZERO,
-            busy: Nanos::ZERO,
             drops: 0,
         }
     }
 
-    /// Takes a frame that arrived at `came` and processes it for `service`. The frame leaves `waiting.at` after that.
-    /// Returns the frame if the queue is full.
-    fn take(&mut self, came: Nanos, service: Nanos, mut waiting: Waiting) -> Option<Frame> {
-        if self.waiting.len() == self.limit {
+    /// Takes a frame that arrived at `came`, occupies the server for `interval` and leaves `waiting.at` later. Returns
+    /// the frame if the queue is full.
+    fn take(&mut self, came: Nanos, interval: Nanos, mut waiting: Waiting) -> Option<Frame> {
+        let seals = waiting.way == Way::Sealed;
+        if !seals && self.waiting.len() - self.sealing >= self.limit {
             self.drops += 1;
             return Some(waiting.frame);
         }
-        self.busy += service;
-        self.free_at = self.free_at.max(came) + service;
+        self.sealing += usize::from(seals);
         self.prompts += usize::from(waiting.prompt);
-        waiting.at += self.free_at;
+        waiting.at = self.server.serve(came, interval, waiting.at);
         self.waiting.push_back(waiting);
         None
     }
@@ -107,6 +109,7 @@ impl Stage {
         self.due().filter(|due| *due <= until)?;
         let next = self.waiting.pop_front()?;
         self.prompts -= usize::from(next.prompt);
+        self.sealing -= usize::from(next.way == Way::Sealed);
         Some((next.way, next.frame))
     }
 
@@ -115,14 +118,19 @@ impl Stage {
         self.held_until = now + MODERATION;
     }
 
-    /// When the server becomes idle.
+    /// Number of frames to seal.
+    pub fn sealing(&self) -> usize {
+        self.sealing
+    }
+
+    /// When the server is free for the next frame.
     pub fn free_at(&self) -> Nanos {
-        self.free_at
+        self.server.free_at()
     }
 
     /// Busy time up to `now`.
     pub fn busy(&self, now: Nanos) -> Nanos {
-        self.busy.saturating_sub(self.free_at.saturating_sub(now))
+        self.server.busy(now)
     }
 }
 
@@ -149,7 +157,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Creates a processor of this kind and queue limit for each of `stations`, and the wire if there is one.
+    /// Creates a processor of this kind for each of `stations`, with buffers for this number of received frames, and the
+    /// wire if there is one.
     pub fn new(
         around: Around,
         card: Option<(Processor, usize)>,
@@ -219,11 +228,17 @@ impl Stages {
     }
 
     /// Passes a frame that arrived at `at` to a server. Returns the frame if the queue is full or the link lacks this
-    /// server.
+    /// server. Frames to seal are always accepted: the caller knows the transmit buffers of the card.
     pub fn take(&mut self, which: Which, at: Nanos, way: Way, frame: Frame) -> Option<Frame> {
         let packet_b = frame.packet(self.around).len();
-        let (service, delay) = match which {
-            Which::Processor(_) => (self.processor.service(LlcSnap::LEN + packet_b), Nanos::ZERO),
+        let (interval, latency) = match which {
+            Which::Processor(_) => {
+                let msdu_b = LlcSnap::LEN + packet_b;
+                (
+                    self.processor.interval.of(msdu_b),
+                    self.processor.latency.of(msdu_b),
+                )
+            }
             Which::Up | Which::Down => (self.wired.frame(packet_b), self.wired.delay),
         };
         let up = match which {
@@ -234,14 +249,14 @@ impl Stages {
         // The server's host number follows the number of the last station.
         let to_server = way == Way::Opened && frame.to == self.processors.len();
         let waiting = Waiting {
-            at: delay,
+            at: latency,
             way,
             up,
             prompt: up || to_server,
             frame,
         };
         match self.get_mut(which) {
-            Some(stage) => stage.take(at, service, waiting),
+            Some(stage) => stage.take(at, interval, waiting),
             None => Some(waiting.frame),
         }
     }
@@ -249,6 +264,8 @@ impl Stages {
 
 #[cfg(test)]
 mod tests {
+    use wlan_air::sim::FrameTime;
+
     use super::*;
 
     const AROUND: Around = Around {
@@ -270,18 +287,22 @@ mod tests {
     #[test]
     fn a_processor_handles_one_frame_at_a_time_with_a_cost_per_octet() {
         let processor = Processor {
-            frame: us(100),
-            octet_ns: 1000.0,
+            interval: FrameTime {
+                frame: us(100),
+                octet_ns: 1000.0,
+            },
+            latency: FrameTime::ZERO,
         };
-        let mut stages = Stages::new(AROUND, Some((processor, 2)), 2, None);
+        let mut stages = Stages::new(AROUND, Some((processor, 1)), 2, None);
         let first = Which::Processor(1);
         // 92 octets and 8 of LLC/SNAP: 100 us more.
         assert!(stages.take(first, us(10), Way::Sealed, frame(92)).is_none());
         assert!(stages.take(first, us(20), Way::Opened, frame(92)).is_none());
         assert!(
-            stages.take(first, us(30), Way::Sealed, frame(92)).is_some(),
+            stages.take(first, us(30), Way::Opened, frame(92)).is_some(),
             "full"
         );
+        assert_eq!(stages.get(first).unwrap().sealing(), 1);
         assert_eq!(stages.next(), Some((us(210), first)));
         let stage = stages.get_mut(first).unwrap();
         assert!(stage.pop(us(209)).is_none());

@@ -26,6 +26,8 @@ pub struct Mac {
     pub medium: Medium<Frame>,
     /// Signals of the data PPDUs that each station received.
     pub signals: Vec<SignalCounts>,
+    /// Number of frames that a card holds for transmission.
+    pub transmit_buffers: usize,
     /// Seed of the hash that identifies flows.
     pub flow_seed: u64,
     pub counters: Counters,

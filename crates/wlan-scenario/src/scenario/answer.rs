@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use wlan_air::phy::Mode;
-use wlan_air::sim::{self, FlowOutcome, Outcome};
+use wlan_air::sim::{self, FlowOutcome, Outcome, Processor};
 use wlan_air::traffic::Delays;
 use wlan_air::{Nanos, StationCounters};
 
@@ -65,13 +65,16 @@ impl Scenario {
     }
 
     fn facts(&self, scenario: &sim::Scenario) -> Value {
-        let (station, processor) = (&scenario.medium.stations[0], &scenario.processors[0]);
+        let station = &scenario.medium.stations[0];
+        // `build` has checked the words.
+        let crypto = self.sealing.crypto(self.suite()).unwrap_or(Processor::NONE);
         json!({
             "rate_kbit_per_s": station.rate.modes().last().map(Mode::rate_kbps),
             "mpdu_bytes": station.framing.mpdu_len_b(self.traffic.msdu_b()),
             "queue_limit": station.queue_limit,
-            "processor_frame_us": processor.frame.as_us_f64(),
-            "processor_byte_ns": processor.octet_ns,
+            "processor_frame_us": crypto.interval.frame.as_us_f64(),
+            "processor_byte_ns": crypto.interval.octet_ns,
+            "processor_latency_ns": crypto.latency.octet_ns,
         })
     }
 }

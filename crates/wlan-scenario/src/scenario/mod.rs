@@ -44,8 +44,8 @@ use crate::keys::Keys;
 
 pub use self::error::BadScenario;
 
-/// Queue limit of a processor in frames: a descriptor ring of the size that drivers use.
-const PROCESSOR_LIMIT: usize = 512;
+/// Received packets that a processor holds: a descriptor ring of the size that drivers use.
+const RECEIVE_LIMIT: usize = 512;
 
 /// A scenario to simulate. The standard allows its PHY and its security; [`check`](Scenario::check)
 /// checks the rest.
@@ -169,7 +169,7 @@ impl Scenario {
         self.security.management
     }
 
-    /// The processor of the cards that seal and open frames; `None` if the hosts do so, or the link is open.
+    /// The processor of the cards; `None` if the hosts seal and open the frames, or the cards take no time.
     ///
     /// # Errors
     /// The clock or a cost of the processor is out of range.
@@ -213,7 +213,7 @@ impl Scenario {
         Ok(sim::Scenario {
             medium,
             processors: vec![self.sealing.processor(self.suite())?; stations],
-            processor_limit: PROCESSOR_LIMIT,
+            receive_limit: RECEIVE_LIMIT,
             wired: self.cell.wired()?,
             flows: self.traffic.flows(self.cell.ends(), duration)?,
             warmup: span("warmup", self.run.warmup_s, 1.0)?,

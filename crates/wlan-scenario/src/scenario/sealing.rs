@@ -2,7 +2,8 @@
 //! card's processor as modelled.
 
 use serde::Deserialize;
-use wlan_air::sim::Processor;
+use wlan_air::Nanos;
+use wlan_air::sim::{FrameTime, Processor};
 use wlan_ciphers::{Lanes, Suite, michael};
 use wlan_frames::link;
 
@@ -16,11 +17,16 @@ pub(super) struct Sealing {
     processor: Option<ProcessorWords>,
 }
 
-/// Overrides of the processor's costs.
+/// Overrides of the processor's times. Each frame is forwarded, with any security; the other times are of sealing and
+/// opening.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct ProcessorWords {
+    forward_us: Option<f64>,
+    forward_byte_ns: Option<f64>,
+    forward_latency_us: Option<f64>,
     frame_us: Option<f64>,
     byte_ns: Option<f64>,
+    latency_ns: Option<f64>,
     clock_mhz: Option<f64>,
 }
 
@@ -53,14 +59,36 @@ impl Sealing {
         SecurityOctets { of_mpdu, of_msdu }
     }
 
-    /// The processor that seals and opens the frames of each station.
+    /// The processor that forwards the frames of each station, and seals and opens them.
     pub fn processor(&self, suite: Option<Suite>) -> Result<Processor, BadScenario> {
+        let words = self.processor.unwrap_or_default();
+        let forward = FrameTime {
+            frame: span(
+                "forward_ipv4 or forward_ipv6",
+                words.forward_us.unwrap_or(0.0),
+                1e-6,
+            )?,
+            octet_ns: octet_ns("forward_byte", words.forward_byte_ns.unwrap_or(0.0))?,
+        };
+        let latency = FrameTime {
+            frame: span("forward_latency", words.forward_latency_us.unwrap_or(0.0), 1e-6)?,
+            octet_ns: 0.0,
+        };
+        let crypto = self.crypto(suite)?;
+        Ok(Processor {
+            interval: forward + crypto.interval,
+            latency: latency + crypto.latency,
+        })
+    }
+
+    /// The part of the processor's time that security causes.
+    pub fn crypto(&self, suite: Option<Suite>) -> Result<Processor, BadScenario> {
         let table = match self.crypto_at {
             CryptoAt::Host => HOST,
             CryptoAt::Card => CARD,
         };
         let cost = table.iter().find(|(of, ..)| Some(*of) == suite);
-        let Some(&(_, frame_ns, octet_ns)) = cost else {
+        let Some(&(_, frame_ns, byte_ns)) = cost else {
             return Ok(Processor::NONE);
         };
         let words = self.processor.unwrap_or_default();
@@ -77,27 +105,34 @@ impl Sealing {
             }
             _ => 1.0,
         };
-        let octet_ns = words.byte_ns.unwrap_or(octet_ns * slower);
-        if !(0.0..=1e9).contains(&octet_ns) {
-            return Err(BadScenario::number(
-                "processor_byte",
-                octet_ns,
-                "expected 0 to 10^9 ns",
-            ));
-        }
         Ok(Processor {
-            frame: match words.frame_us {
-                Some(frame_us) => span("processor_frame", frame_us, 1e-6)?,
-                None => span("processor_clock", f64::from(frame_ns) * slower, 1e-9)?,
+            interval: FrameTime {
+                frame: match words.frame_us {
+                    Some(frame_us) => span("processor_frame", frame_us, 1e-6)?,
+                    None => span("processor_clock", f64::from(frame_ns) * slower, 1e-9)?,
+                },
+                octet_ns: octet_ns("processor_byte", words.byte_ns.unwrap_or(byte_ns * slower))?,
             },
-            octet_ns,
+            latency: FrameTime {
+                frame: Nanos::ZERO,
+                octet_ns: octet_ns("processor_latency", words.latency_ns.unwrap_or(0.0))?,
+            },
         })
     }
 
-    /// The processor of the cards that seal and open frames; `None` if the hosts do so, or the link is open.
+    /// The processor of the cards; `None` if the hosts seal and open the frames, or the cards take no time.
     pub fn card(&self, suite: Option<Suite>) -> Result<Option<Processor>, BadScenario> {
         let processor = self.processor(suite)?;
         Ok((self.crypto_at == CryptoAt::Card && processor != Processor::NONE).then_some(processor))
+    }
+}
+
+/// A time per octet.
+fn octet_ns(key: &'static str, ns: f64) -> Result<f64, BadScenario> {
+    if (0.0..=1e9).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err(BadScenario::number(key, ns, "expected 0 to 10^9 ns"))
     }
 }
 

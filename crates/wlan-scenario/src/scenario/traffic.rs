@@ -36,6 +36,8 @@ pub(super) struct Traffic {
     clock_resolution_us: Option<f64>,
     write_time_us: Option<f64>,
     packet_time_us: Option<f64>,
+    /// Between a response and the next request.
+    pause_us: Option<f64>,
     congestion_control: Option<Word<CongestionControl>>,
     window_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
@@ -81,6 +83,12 @@ impl Traffic {
 
     fn source(&self, duration: Nanos) -> Result<Source, BadScenario> {
         let payload_b = self.packet_size;
+        let pause = span("pause", self.pause_us.unwrap_or(0.0), 1e-6)?;
+        let request_response = |payload_b| Source::RequestResponse {
+            request_b: payload_b,
+            response_b: payload_b,
+            think: pause,
+        };
         let offered_bps = self.offered_mbps.map(|mbps| rate_bps("offered", mbps));
         match (self.transport, self.kind) {
             (Transport::Tcp, Kind::Saturated) => Ok(Source::Tcp(self.tcp())),
@@ -193,13 +201,5 @@ fn period(key: &'static str, us: f64) -> Result<Nanos, BadScenario> {
     match span(key, us, 1e-6)? {
         Nanos::ZERO => Err(BadScenario::number(key, us, "expected at least 0.001 us")),
         period => Ok(period),
-    }
-}
-
-fn request_response(payload_b: usize) -> Source {
-    Source::RequestResponse {
-        request_b: payload_b,
-        response_b: payload_b,
-        think: Nanos::ZERO,
     }
 }

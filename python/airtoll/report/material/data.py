@@ -274,6 +274,14 @@ class ReportData:
         }
 
     @cached_property
+    def _has_cards_and_hosts(self) -> bool:
+        return {"card", "host"} <= {run.run.cell.crypto_at for run in self.runs}
+
+    def is_of_paper(self, cell: Cell) -> bool:
+        """Whether a paper's figures refer to the cell. In a study that encrypts on cards and on hosts, to the cards."""
+        return not self._has_cards_and_hosts or cell.crypto_at == "card"
+
+    @cached_property
     def by_round(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
         """The values of the counted runs, by metric, cell and round, each in the metric's unit."""
         found: dict[str, dict[Cell, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))

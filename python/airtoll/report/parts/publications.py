@@ -1,13 +1,10 @@
 """Published values of a paper beside the measured and the predicted values, point by point."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, quantiles
-from typing import Any, Final
 
-from airtoll.prediction import CardFit, CardPoint, fit_card
-from airtoll.published import Finding, Point, Publication, findings, implied_points, published
+from airtoll.published import Finding, Point, Publication, findings, implied_points, merged, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
@@ -15,24 +12,6 @@ from airtoll.report.material.rows import plus_minus, scaled
 from airtoll.report.parts import averages
 from airtoll.stats import METRICS, Interval, Metric, Summary
 from airtoll.study.cell import Cell
-
-_STATISTICS: Final[Mapping[str, Callable[[Collection[float]], float]]] = {
-    "mean": fmean,
-    "maximum": max,
-    "minimum": min,
-    "below": max,
-    "at-least": min,
-    "lower-quartile": lambda values: _quartile(values, 0),
-    "upper-quartile": lambda values: _quartile(values, 2),
-}
-"""How the values of several cells become the value of a point."""
-
-
-def _quartile(values: Collection[float], at: int) -> float:
-    return quantiles(values, n=4, method="inclusive")[at] if len(values) > 1 else next(iter(values))
-
-
-CARD_METRICS: Final = ("throughput", "rtt")
 
 
 @dataclass(frozen=True)
@@ -56,12 +35,6 @@ class Beside:
     def percent(self) -> float | None:
         """The deviation of the measured value from the printed value, in percent."""
         return 100 * (self.measured / self.published - 1) if self.published else None
-
-
-def merged(point: Point, values: Collection[float]) -> float:
-    """The value of the point's cells. Decreases are ratios to open: the largest decrease is the smallest ratio."""
-    merge = _STATISTICS[point.statistic or "mean"]
-    return 1 - merge([1 - ratio for ratio in values]) if point.change == "lower" else merge(values)
 
 
 @dataclass(frozen=True)
@@ -95,12 +68,6 @@ class BesidePublication:
     def inconsistencies(self) -> tuple[Finding, ...]:
         """Inconsistencies in the paper's own arithmetic."""
         return tuple(finding for finding in findings(self.publication) if not finding.consistent)
-
-    @cached_property
-    def cards(self) -> Mapping[str, CardFit]:
-        """The processor that best explains half of the paper's pairs of a metric, by metric."""
-        fits = {name: fit_card(_card_points(self.points, name)) for name in CARD_METRICS}
-        return {name: fit for name, fit in fits.items() if fit is not None}
 
     @property
     def short_name(self) -> str:
@@ -183,7 +150,8 @@ class BesidePublication:
 
     def _is_of(self, point: Point, cell: Cell, but: str | None = None) -> bool:
         """Whether a point belongs to a cell, ignoring the factor `but`."""
-        return point.condition.agrees(cell.model_dump(exclude={"lab", but or "lab"}))
+        levels = cell.model_dump(exclude={"lab", but or "lab"})
+        return self.data.is_of_paper(cell) and point.condition.agrees(levels)
 
     def _changes(self, metric: str) -> Mapping[Cell, float]:
         return {
@@ -230,10 +198,6 @@ class BesidePublication:
             words=3,
         )
 
-    def card_sentences(self) -> dict[str, str]:
-        """A sentence about each fitted processor, by the metric's title."""
-        return {METRICS[name].title: _of_card(fit) for name, fit in self.cards.items()}
-
 
 def _surname(author: str) -> str:
     """The words after the last initial, or the last word of a name without initials."""
@@ -246,19 +210,6 @@ def _has_statistic(point: Point, cells: Collection[Cell]) -> bool:
     if not point.over or point.statistic in (None, "mean"):
         return True
     return any(len({getattr(cell, name) for cell in cells}) > 1 for name in point.over)
-
-
-def _of_card(fit: CardFit) -> str:
-    off = ", ".join(
-        f"{text.signed_percent(one.error_percent, 1)} ({one.point.name})" for one in fit.predicted
-    )
-    return (
-        f"{len(fit.fitted)} of {len(fit.fitted) + len(fit.predicted)} pairs of open and secured values were fitted. "
-        f"The best fit is an additional {text.number(fit.frame_us, 2)} \N{MICRO SIGN}s per packet and "
-        f"{text.number(fit.byte_ns, 2)} ns per byte. The model's errors for the other pairs are {off}. Over all "
-        f"{fit.splits} ways to choose half of the pairs, its root mean square error is "
-        f"{text.number(fit.rms_error_percent, 1)} % of the secured time."
-    )
 
 
 def printed(point: Point, metric: Metric) -> str:
@@ -305,29 +256,3 @@ def condition(data: ReportData, one: Beside) -> str:
     return (
         ", ".join(part for part in (" ".join(words), one.point.subject or "", over, implied) if part) or "all"
     )
-
-
-def _card_points(points: Sequence[Point], metric: str) -> list[CardPoint]:
-    """Pairs of an open and a secured value under otherwise equal conditions."""
-    values = [
-        p
-        for p in points
-        if p.metric == metric and p.change is None and not p.over and p.condition.packet_size
-    ]
-    opened = {_but_security(p): p for p in reversed(values) if p.condition.security == "open"}
-    made: dict[str, CardPoint] = {}
-    of = CardPoint.of_throughput if metric == "throughput" else CardPoint.of_rtt
-    for point in reversed(values):
-        plain = opened.get(_but_security(point))
-        if plain is None or point.condition.security in (None, "open"):
-            continue
-        size = point.condition.packet_size or 0
-        levels = point.condition.given()
-        name = " ".join(text.factor(each, levels[each]) for each in text.IN_FLOW if each in levels)
-        made[name] = of(name, size, float(plain.standard_value), float(point.standard_value))
-    return list(made.values())
-
-
-def _but_security(point: Point) -> tuple[Any, ...]:
-    levels = point.condition.model_copy(update={"security": None}).given()
-    return tuple(sorted((name, str(level)) for name, level in levels.items()))
