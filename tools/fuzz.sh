@@ -22,7 +22,7 @@ fuzz() {
 }
 
 status=0
-set -- frames captures open seal handshake sae phases
+set -- frames captures open seal handshake sae phases eap
 while [ $# -gt 0 ]; do
     fuzz "$1" &
     first=$!

@@ -3,10 +3,11 @@
 //! ```text
 //!  cargo install cargo-fuzz
 //!  cargo run --no-default-features --bin seeds             (in this folder) writes the initial corpus to corpus/
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   also: captures, open, seal, handshake, sae, phases
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   also: captures, open, seal, handshake, sae, phases, eap
 //!  cargo test --no-default-features                        runs the same functions on the seeds and mutations of them
 //! ```
 
+mod eap;
 mod handshake;
 mod phases;
 mod sae;
@@ -14,6 +15,7 @@ mod sae;
 use std::path::Path;
 use std::sync::LazyLock;
 
+pub use eap::eap;
 pub use handshake::handshake;
 pub use phases::phases;
 pub use sae::sae;

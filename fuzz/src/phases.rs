@@ -49,7 +49,7 @@ impl World {
                 }
             }
             Action::Retire { .. } => assert!(self.admitted[side], "a key of an unknown peer"),
-            Action::Assign(_) | Action::Tell(_) => {}
+            Action::Assign(_) | Action::Radius(_) | Action::Tell(_) => {}
         }
         // Drop excess frames, which would only take time.
         self.air.truncate(64);
@@ -91,12 +91,14 @@ pub fn phases(data: &[u8]) {
         addressing: Addressing::new(&[prefix], true),
         stations: 4,
         rekey_group_after: Duration::from_secs(90),
+        radius: None,
     };
     let mut ap = AccessPoint::new(ap, rng).expect("the ciphers are valid for RSN");
     let mut station = Station::new(StaSettings {
         common: settings(STATION, first),
         probes_to: broadcast,
         bssid: None,
+        eap: None,
     });
     let (mut world, mut now) = (World::default(), Duration::ZERO);
     while let Some((&what, rest)) = data.split_first() {

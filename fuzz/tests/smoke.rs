@@ -38,6 +38,7 @@ fn mutated_seeds_violate_no_guarantee() {
         airtoll_fuzz::handshake,
         airtoll_fuzz::sae,
         airtoll_fuzz::phases,
+        airtoll_fuzz::eap,
     ];
     let mut changes = Changes(1);
     for seed in airtoll_fuzz::seeds() {

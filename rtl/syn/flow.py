@@ -76,13 +76,15 @@ def digest(*parts: object, files: Sequence[Path] = ()) -> str:
 
 
 @cache
-def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
-    """The library's modules in the core with these parameters."""
+def _modules(top: str, parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
+    """The library's modules in the core `top` with these parameters."""
     sources = sorted((RTL / "rtl").glob("*.v"))
     with TemporaryDirectory() as name:
         folder = Path(name)
         run_yosys(
-            folder, "modules", [*elaborate(folder, sources, dict(parameters)), "write_json modules.json"]
+            folder,
+            "modules",
+            [*elaborate(folder, sources, dict(parameters), top=top), "write_json modules.json"],
         )
         modules = json.loads((folder / "modules.json").read_text())["modules"]
     return frozenset(Path(module["attributes"]["src"].partition(":")[0]).name for module in modules.values())
@@ -90,7 +92,7 @@ def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
 
 def used_sources(design: Design, sources: Sequence[Path]) -> list[Path]:
     """The files of `sources` that a design point uses, and the headers that they include."""
-    modules = _modules(tuple(sorted(design.parameters.items())))
+    modules = _modules(design.top, tuple(sorted(design.parameters.items())))
     library = {file.name for file in (RTL / "rtl").glob("*.v")}
     headers = sorted((RTL / "rtl").glob("*.vh"))
     return [*(file for file in sources if file.name in modules or file.name not in library), *headers]
@@ -133,7 +135,7 @@ class Build:
 
     def read(self, folder: Path) -> list[str]:
         """Commands for yosys, run in a folder, that read the core."""
-        return elaborate(folder, self.recipe.sources, self.design.parameters)
+        return elaborate(folder, self.recipe.sources, self.design.parameters, top=self.design.top)
 
     def map(self) -> Counts:
         """Map the core and count its cells."""
@@ -196,6 +198,7 @@ def elaborate(
     sources: Sequence[Path],
     parameters: Mapping[str, int],
     black_boxes: Sequence[Path] = (),
+    top: str = TOP,
 ) -> list[str]:
     """Commands for yosys, run in a folder, that read the core. Tables in case statements become logic, not ROM."""
 
@@ -206,7 +209,7 @@ def elaborate(
     return [
         f"read_verilog -I{names([RTL / 'rtl'])} {names(sources)}",
         *([f"read_verilog -lib {names(black_boxes)}"] if black_boxes else []),
-        f"hierarchy -top {TOP} {set_}",
+        f"hierarchy -top {top} {set_}",
         "proc -norom",
         f"rename -top {harness.CORE}",
     ]

@@ -25,11 +25,12 @@ _Of = TypeVar("_Of")
 
 
 class Design(_Table):
-    """A design point."""
+    """A design point: the module `top` with these parameters."""
 
     title: str
     group: Group
     parameters: dict[str, int]
+    top: str = TOP
     targets: tuple[TargetName, ...]
     counts_only: tuple[TargetName, ...] = ()  # targets for which the design is only counted
 
@@ -80,10 +81,9 @@ def designs(file: Path = SYN / "points.toml") -> dict[str, Design]:
     """All design points by name; UsageError if one has an unknown parameter."""
     tables = read_toml(file, "the design points")[1]
     found = {name: _validate(Design, table, f"{file}: {name}") for name, table in tables.items()}
-    there = _parameters_of(TOP)
     for name, design in found.items():
-        if missing := sorted(design.parameters.keys() - there):
-            raise UsageError(f"{file}: {name}: {TOP} has no parameter {', '.join(missing)}")
+        if missing := sorted(design.parameters.keys() - _parameters_of(design.top)):
+            raise UsageError(f"{file}: {name}: {design.top} has no parameter {', '.join(missing)}")
     return found
 
 

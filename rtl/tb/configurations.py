@@ -105,6 +105,11 @@ PARTS = (
     Simulation("aes_cslow", parameters={"W": 128}, simulator="verilator", in_place=TABLES),
     # With one round per cycle, Icarus simulates longer than Verilator takes to build.
     *(Simulation("aes_iter", parameters={"LANES": lanes}, simulator="verilator") for lanes in (1, 4)),
+    *(
+        Simulation(top, parameters={"LANES": lanes}, simulator="verilator", in_place=TABLES)
+        for top in ("cbc_lanes", "ctr_lanes")
+        for lanes in (1, 2)
+    ),
     Simulation("aes_key_expand"),
     Simulation("aes_sbox"),
     Simulation("aes_sbox_slow"),

@@ -90,6 +90,25 @@ def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
         assert (name in measured) == (library["version"] is not None)
 
 
+def test_the_lanes_as_printed_are_measured_beside_the_repaired_ones_and_marked_as_broken(
+    airtoll: Airtoll,
+) -> None:
+    found = document(airtoll, "--suite", "paper-lanes", "--size", 1436)
+    assert found["measurements"] == []
+    lanes = [(one["scheme"], one["forgeable"], one["lanes"]) for one in found["lanes"]]
+    assert lanes == [
+        (name, name == "paper-lanes", n) for n in (1, 2, 4, 8) for name in ("paper-lanes", "enhanced")
+    ]
+    assert all(
+        value is None or value > 0 for one in found["lanes"] for value in (one["mic_us"], one["ctr_us"])
+    )
+    done = airtoll("ciphers", "--suite", "paper-lanes", "--size", 64)
+    assert done.returncode == 0, done.stderr
+    assert "BROKEN" in done.stdout
+    for title in ("MIC: CBC-MAC (Table I)", "CTR (Table II)"):
+        assert title in done.stdout
+
+
 def test_suite_enhanced_selects_all_numbers_of_lanes(airtoll: Airtoll) -> None:
     found = document(airtoll, "--suite", "enhanced", "--size", 64)
     assert {m["suite"] for m in found["measurements"]} == {f"enhanced{n}" for n in (1, 2, 4, 8)}

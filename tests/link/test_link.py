@@ -446,7 +446,7 @@ def test_an_unprivileged_link_reports_the_loss_of_its_device(network: Network) -
     ("change", "words"),
     [
         ({"ciphers": '["wep40"]'}, ':3: ciphers: unsupported cipher "wep40"'),
-        ({"akm": '"wpa-eap"'}, 'akm: unsupported key management "wpa-eap"'),
+        ({"akm": '"wpa-eap-suite-b-192"'}, 'akm: unsupported key management "wpa-eap-suite-b-192"'),
         ({"colour": "1"}, "unknown field `colour`"),
         ({"name": '""'}, ":1: name: an SSID has 1 to 32 octets"),
         ({"metrics": '"0.0.0.0:1"'}, "metrics: metrics have no access control"),

@@ -1,7 +1,7 @@
 """Figures derived from measurements of the hardware, and their tables beside those of Hayajneh et al."""
 
 import pytest
-from rtl_fakes import document, results
+from rtl_fakes import MADE, document, results, target
 
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts.hardware import grids
@@ -105,15 +105,43 @@ def test_tables_have_our_figures() -> None:
         "Total, as printed": "\N{EN DASH}",
     }
     assert row(grid(found, "rtl-resources"), "Two lanes", "Cyclone IV E")["LE ratio"] == "2.50"
-    ratios = row(grid(found, "rtl-ratios"), "2 lanes", "ECP5-85F")
-    assert (ratios["Time ratio"], ratios["LE ratio"]) == ("2.00", "3.00")
+    # Total times of a single frame: 2084 cycles of 10 ns, 700 cycles of 20 ns.
+    ratios = row(grid(found, "rtl-ratios"), "complete core: 2 lanes", "ECP5-85F")
+    assert (ratios["Time ratio"], ratios["LE ratio"]) == ("1.49", "3.00")
     designs = row(grid(found, "rtl-designs-ecp5"), "Two lanes")
     assert (designs["Gbit/s"], designs["Speed-up"], designs["Energy per bit"]) == ("1.20", "2.00", "0.75")
 
 
 def test_the_note_names_the_frame_length_for_the_time_of_the_paper() -> None:
     # 283 cycles: one block, and 183 of the 1984 further cycles
-    assert "2830 ns for a frame of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
+    assert "2830 ns for 153 B (Standard on ECP5-85F)" in grid(results(), "rtl-timing").note
+
+
+def test_designs_of_cbc_and_ctr_alone_are_compared_with_their_own_standard_designs() -> None:
+    found = document()
+    for kind, total in (("cbc", 1000), ("ctr", 800)):
+        for lanes in (1, 2):
+            found["points"][f"{kind}{lanes}"] = {
+                "title": f"{kind.upper()}, {lanes}",
+                "group": kind,
+                "parameters": {"LANES": lanes},
+                "cycles": {"made": MADE, "messages": [{"message_b": 1500, "total": total // lanes}]},
+                "targets": {"ecp5": target(1950 * lanes, (100.0,))},
+            }
+    some = Results.model_validate(found)
+    cbc = of(some, "cbc2")
+    assert cbc.single_frame_ns == pytest.approx(5000)
+    assert (cbc.total_ratio, cbc.logic_element_ratio) == (pytest.approx(2), pytest.approx(3950 / 2000))
+    assert row(grid(some, "rtl-timing"), "CTR, 1", "ECP5-85F")["Total, 1500 B"] == "8000"
+    ratios = grid(some, "rtl-ratios")
+    assert [line[0] for line in ratios.rows] == [
+        "Published",
+        "CBC: 2 lanes",
+        "CTR: 2 lanes",
+        *["complete core: 2 lanes"] * 2,
+    ]
+    # They have no framing, so they are not among the complete cores.
+    assert not [line for line in grid(some, "rtl-designs-ecp5").rows if line[0].startswith(("CBC", "CTR"))]
 
 
 def test_a_table_with_a_dash_names_the_command_that_measures_the_value() -> None:

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use wlan_ciphers::{Backend, Suite};
 use wlan_peers::{
-    Case, Effort, Figure, Figures, Library, Limit, PartTime, Sizes, Spread, Who, clock, measure,
+    Case, Effort, Figure, Figures, Library, Limit, PartTime, Scheme, Sizes, Spread, Who, clock, measure,
     measure_parts, suites,
 };
 
@@ -158,19 +158,21 @@ pub struct PartSpeed {
 }
 
 /// Measures the parts of sealing and opening frames one after the other under one key, for about `within_s` seconds in
-/// total.
+/// total. `scheme` is a suite, or `paper-lanes` with a number of lanes.
 #[pyfunction]
 #[pyo3(name = "measure_parts")]
 pub fn measure_part_speeds(
     py: Python<'_>,
-    suite: &str,
+    scheme: &str,
     payload_b: usize,
     backend: &str,
     within_s: f64,
 ) -> PyResult<Vec<PartSpeed>> {
-    let (suite, backend, within) = (named_suite(suite)?, named_backend(backend)?, duration(within_s)?);
+    let found = Scheme::all().find(|known| known.name() == scheme);
+    let scheme = found.ok_or_else(|| PyValueError::new_err("unknown suite"))?;
+    let (backend, within) = (named_backend(backend)?, duration(within_s)?);
     let times = py
-        .detach(|| measure_parts(suite, payload_b, backend, within))
+        .detach(|| measure_parts(scheme, payload_b, backend, within))
         .map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
     Ok(times.iter().map(part_speed).collect())
 }

@@ -47,7 +47,7 @@ use subtle::ConstantTimeEq;
 use crate::ccmp;
 use crate::engine::Blocks;
 use crate::key::b0_flags;
-use crate::{KeyId, Lanes, OpenError, OpenJob, Opened, SealFault, SealJob, Suite};
+use crate::{Half, KeyId, Lanes, OpenError, OpenJob, Opened, SealFault, SealJob, Suite};
 
 const MIC_LEN: usize = Suite::Ccmp128.mic_len();
 const MAX_LANES: usize = 8;
@@ -116,6 +116,22 @@ impl PaperLanes {
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
         mic.copy_from_slice(&self.mic(&blocks, payload));
         self.ctr(&blocks, payload);
+        Ok(())
+    }
+
+    /// Runs one half of sealing, like [`TemporalKey::seal_half`](crate::TemporalKey::seal_half).
+    ///
+    /// # Errors
+    /// The job's fault; the job is then unchanged.
+    pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
+        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
+        ccmp::emit(job);
+        let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
+        match half {
+            Half::Mic => mic.copy_from_slice(&self.mic(&blocks, payload)),
+            Half::Cipher => self.ctr(&blocks, payload),
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! The contestants that process the frames of a case: the engine with a backend, a library interface, or an idle one.
 
+use wlan_ciphers::study::{Head, PaperLanes, Split};
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Half, KeyError, KeyId, OpenJob, PacketNumber, SealError, SealJob, Suite, TemporalKey, Tkip, Wep,
-    open_each, seal_each, tkip, wep,
+    Backend, Half, KeyError, KeyId, Lanes, OpenJob, PacketNumber, SealError, SealJob, Suite, TemporalKey,
+    Tkip, Wep, open_each, seal_each, tkip, wep,
 };
 
 use crate::case::{Case, Fault, Who};
@@ -192,6 +193,62 @@ impl Work for HalfOfEngine {
         let first_pn = self.frames.pn(0);
         for (mpdu, pn) in split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..) {
             self.key.seal_half(self.half, &mut seal_job(mpdu, pn))?;
+            clock::fence();
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+}
+
+/// The lanes of Hayajneh et al. as printed, frame by frame with one key: complete sealing, opening, or one half of
+/// sealing. The blocks go to the lanes in turn and B0 and the AAD to the first lane, as in `rtl/`.
+pub(crate) struct Printed {
+    pass: PrintedPass,
+    key: PaperLanes,
+    frames: Frames,
+}
+
+/// The processing of each frame by [`Printed`].
+#[derive(Clone, Copy)]
+pub(crate) enum PrintedPass {
+    Half(Half),
+    Seal,
+    Open,
+}
+
+impl Printed {
+    /// Takes a key of CCMP-128.
+    pub(crate) fn new(pass: PrintedPass, lanes: Lanes, key: &[u8], frames: Frames) -> Result<Self, KeyError> {
+        let key = key.try_into().map_err(|_| KeyError::Length {
+            suite: Suite::Ccmp128,
+            found: key.len(),
+        })?;
+        Ok(Printed {
+            pass,
+            key: PaperLanes::new(key, lanes, Split::Interleaved, Head::FirstLane),
+            frames,
+        })
+    }
+}
+
+impl Work for Printed {
+    fn run(&mut self) -> Result<(), Fault> {
+        let first_pn = self.frames.pn(0);
+        for (mpdu, pn) in split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..) {
+            let sealed = match self.pass {
+                PrintedPass::Half(half) => self.key.seal_half(half, &mut seal_job(mpdu, pn)),
+                PrintedPass::Seal => self.key.seal(&mut seal_job(mpdu, pn)),
+                PrintedPass::Open => {
+                    let mut job = open_job(mpdu);
+                    self.key.open(&mut job);
+                    verdict(&job)?;
+                    Ok(())
+                }
+            };
+            sealed.map_err(|fault| Fault::Seal(SealError { job: 0, fault }))?;
             clock::fence();
         }
         Ok(())

@@ -31,5 +31,5 @@ pub use frames::Sizes;
 pub use library::{Absent, Interface, Library};
 pub use limit::Limit;
 pub use measure::{Figure, Figures, compare, measure, suites};
-pub use parts::{Part, PartTime, measure_parts};
+pub use parts::{Part, PartTime, Scheme, measure_parts};
 pub use turns::{Effort, Spread};

@@ -77,6 +77,22 @@ impl Stage {
         })
     }
 
+    /// Replaces the sealed frames with those of another scheme, whose layout of frames is the same.
+    pub(crate) fn reseal(
+        &mut self,
+        sealer: impl FnOnce(&[u8], Frames) -> Result<Box<dyn Work>, Fault>,
+    ) -> Result<(), Fault> {
+        let (plain, sealed) = if self.case.open {
+            (&self.after, &mut self.before)
+        } else {
+            (&self.before, &mut self.after)
+        };
+        let mut sealer = sealer(&self.keys[0], plain.clone())?;
+        sealer.run()?;
+        sealed.clone_from(sealer.frames());
+        Ok(())
+    }
+
     pub(crate) fn engine(&self, backend: Backend) -> Result<Box<dyn Work>, Fault> {
         let frames = self.before.clone();
         Ok(Box::new(Engine::new(self.case, backend, &self.keys, frames)?))

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use wlan_ciphers::{Backend, Half, Suite};
+use wlan_ciphers::{Backend, Half, Lanes, Suite};
 
 use crate::case::{BATCH, Case, Fault, Who};
-use crate::contestant::{HalfOfEngine, Idle, Work};
+use crate::contestant::{HalfOfEngine, Idle, Printed, PrintedPass, Work};
 use crate::frames::Sizes;
-use crate::measure::Stage;
+use crate::measure::{Stage, suites};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
 
 /// A timed part of processing a frame.
@@ -50,6 +50,42 @@ impl Part {
     }
 }
 
+/// A scheme whose parts can be timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// One of the [`suites`](crate::suites), with the engine.
+    Suite(Suite),
+    /// The lanes of Hayajneh et al. as printed: CCMP-128 with a MIC that can be forged. Only its times are of interest.
+    Printed(Lanes),
+}
+
+impl Scheme {
+    /// All suites, and the printed scheme with each number of lanes.
+    pub fn all() -> impl Iterator<Item = Scheme> {
+        suites().map(Scheme::Suite).chain(Lanes::ALL.map(Scheme::Printed))
+    }
+
+    /// The suite's name, or `paper-lanes1`, `paper-lanes2`, `paper-lanes4`, `paper-lanes8`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scheme::Suite(suite) => suite.name(),
+            Scheme::Printed(Lanes::One) => "paper-lanes1",
+            Scheme::Printed(Lanes::Two) => "paper-lanes2",
+            Scheme::Printed(Lanes::Four) => "paper-lanes4",
+            Scheme::Printed(Lanes::Eight) => "paper-lanes8",
+        }
+    }
+
+    /// The suite with the same layout of frames.
+    const fn suite(self) -> Suite {
+        match self {
+            Scheme::Suite(suite) => suite,
+            Scheme::Printed(_) => Suite::Ccmp128,
+        }
+    }
+}
+
 /// The time of one part.
 #[derive(Debug, Clone, Copy)]
 pub struct PartTime {
@@ -61,25 +97,31 @@ pub struct PartTime {
     pub cycles_per_frame: Option<Spread>,
 }
 
-/// Times the parts of one of the [`suites`](crate::suites) on frames with payloads of `payload_b` octets (between the
+/// Times the parts of a scheme on frames with payloads of `payload_b` octets (between the
 /// suite's header and its MIC), in turns, for about `within`. Parts during which the clock was never steady are
 /// omitted.
 ///
 /// First compares the output of both halves in sequence, and the output of opening, with the frames of the portable
-/// engine.
+/// engine or, for the printed scheme, of complete sealing. The printed scheme does not depend on the backend.
 ///
 /// # Errors
 /// Each kind of [`Fault`] except [`Fault::Failed`].
 pub fn measure_parts(
-    suite: Suite,
+    scheme: Scheme,
     payload_b: usize,
     backend: Backend,
     within: Duration,
 ) -> Result<Vec<PartTime>, Fault> {
     let start = Instant::now();
-    let sealing = Stage::new(case(suite, payload_b, false), BATCH)?;
-    let opening = Stage::new(case(suite, payload_b, true), BATCH)?;
-    compare_halves(suite, backend, &sealing)?;
+    let stage = |open| {
+        let mut stage = Stage::new(case(scheme.suite(), payload_b, open), BATCH)?;
+        if let Scheme::Printed(lanes) = scheme {
+            stage.reseal(|key, frames| Ok(Box::new(Printed::new(PrintedPass::Seal, lanes, key, frames)?)))?;
+        }
+        Ok::<_, Fault>(stage)
+    };
+    let (sealing, opening) = (stage(false)?, stage(true)?);
+    compare_halves(scheme, backend, &sealing)?;
     // Opening requires fresh ciphertext, so the time of the copy is subtracted.
     let fresh = Some(&opening.before.buffer[..]);
     let mut all = vec![Contestant::new(
@@ -89,10 +131,7 @@ pub fn measure_parts(
     )];
     for part in Part::ALL {
         let stage = if part == Part::Open { &opening } else { &sealing };
-        let mut work = match part.half() {
-            Some(half) => Box::new(half_of(half, backend, stage)?),
-            None => stage.engine(backend)?,
-        };
+        let mut work = work(scheme, part, backend, stage)?;
         if part.half().is_none() {
             stage.same(Who::Airtoll(backend), &mut *work)?;
         }
@@ -138,15 +177,36 @@ fn case(suite: Suite, payload_b: usize, open: bool) -> Case {
     }
 }
 
-fn half_of(half: Half, backend: Backend, sealing: &Stage) -> Result<HalfOfEngine, Fault> {
-    HalfOfEngine::new(half, backend, &sealing.keys[0], sealing.before.clone())
+/// The processing of one part, on the frames of a stage.
+fn work(scheme: Scheme, part: Part, backend: Backend, stage: &Stage) -> Result<Box<dyn Work>, Fault> {
+    let (key, frames) = (&stage.keys[0], stage.before.clone());
+    Ok(match (scheme, part.half()) {
+        (Scheme::Suite(_), Some(half)) => Box::new(HalfOfEngine::new(half, backend, key, frames)?),
+        (Scheme::Suite(_), None) => stage.engine(backend)?,
+        (Scheme::Printed(lanes), half) => {
+            let whole = if part == Part::Open {
+                PrintedPass::Open
+            } else {
+                PrintedPass::Seal
+            };
+            let pass = half.map_or(whole, PrintedPass::Half);
+            Box::new(Printed::new(pass, lanes, key, frames)?)
+        }
+    })
 }
 
-fn compare_halves(suite: Suite, backend: Backend, sealing: &Stage) -> Result<(), Fault> {
-    let [first, second] = Half::in_order(suite);
-    let mut first = half_of(first, backend, sealing)?;
+fn compare_halves(scheme: Scheme, backend: Backend, sealing: &Stage) -> Result<(), Fault> {
+    let of = |half| {
+        let part = match half {
+            Half::Mic => Part::Mic,
+            Half::Cipher => Part::Cipher,
+        };
+        work(scheme, part, backend, sealing)
+    };
+    let [first, second] = Half::in_order(scheme.suite());
+    let mut first = of(first)?;
     first.run()?;
-    let mut second = half_of(second, backend, sealing)?;
+    let mut second = of(second)?;
     second.frames().buffer.copy_from_slice(&first.frames().buffer);
     second.run()?;
     sealing.compare(Who::Airtoll(backend), second.frames())

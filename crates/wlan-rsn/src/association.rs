@@ -228,7 +228,7 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     /// Reads an element of this protocol and applies the standard's default ciphers for absent fields (9.4.2.24.1):
-    /// CCMP. The default key management, 802.1X, is unsupported.
+    /// CCMP and 802.1X.
     pub(crate) fn read(protocol: Protocol, element: &[u8]) -> Option<Chosen> {
         let (group, pairwise, akms, capabilities, group_management) = match protocol {
             Protocol::Rsn => {
@@ -251,6 +251,7 @@ impl Chosen {
         let default = protocol.cipher_selector(Suite::Ccmp128)?;
         let default_list = [default];
         let pairwise = pairwise.unwrap_or(&default_list);
+        let default_akm = [Akm::WpaEap.selector(protocol)?];
         // An unknown suite must not count as BIP-CMAC-128, the default of an element that names none.
         let management = match group_management {
             Some(selector) => protocol.cipher(selector),
@@ -260,7 +261,7 @@ impl Chosen {
             group: protocol.cipher(group.unwrap_or(default)),
             pairwise: pairwise.iter().map(|&suite| protocol.cipher(suite)).collect(),
             akms: akms
-                .unwrap_or_default()
+                .unwrap_or(&default_akm)
                 .iter()
                 .map(|&akm| Akm::from_selector(protocol, akm))
                 .collect(),

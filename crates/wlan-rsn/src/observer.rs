@@ -73,7 +73,7 @@ pub struct Counts {
     pub packets: u64,
     /// Messages 2, including retransmissions.
     pub answers: u64,
-    /// Messages 2 with unsupported suites: 802.1X, fast transition.
+    /// Messages 2 with unsupported suites, such as fast transition.
     pub unknown_suites: u64,
     /// Messages 2 for which a key was found.
     pub verified: u64,

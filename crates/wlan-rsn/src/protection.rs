@@ -67,9 +67,13 @@ impl Protection {
         let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
             (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
             (Protocol::Wpa, ..) => (Descriptor::Wpa, 2, Integrity::HmacSha1, Derivation::Sha1),
-            (_, Akm::WpaPsk, Suite::Tkip) => (Descriptor::Rsn, 1, Integrity::HmacMd5, Derivation::Sha1),
-            (_, Akm::WpaPsk, _) => (Descriptor::Rsn, 2, Integrity::HmacSha1, Derivation::Sha1),
-            (_, Akm::WpaPskSha256, _) => (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256),
+            (_, Akm::WpaEap | Akm::WpaPsk, Suite::Tkip) => {
+                (Descriptor::Rsn, 1, Integrity::HmacMd5, Derivation::Sha1)
+            }
+            (_, Akm::WpaEap | Akm::WpaPsk, _) => (Descriptor::Rsn, 2, Integrity::HmacSha1, Derivation::Sha1),
+            (_, Akm::WpaEapSha256 | Akm::WpaPskSha256, _) => {
+                (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256)
+            }
             (_, Akm::Sae, _) => (Descriptor::Rsn, 0, Integrity::AesCmac, Derivation::Sha256),
             (_, Akm::Owe, _) => {
                 let (integrity, derivation) = match pmk_len {
@@ -250,7 +254,8 @@ impl Ptk {
     }
 }
 
-/// The PMKID of a pre-shared key (12.7.1.3). `None` for key managements whose exchange produces the PMKID.
+/// The PMKID of a pre-shared key or of an authentication server's PMK (12.7.1.3). `None` for key managements whose
+/// exchange produces the PMKID.
 #[must_use]
 pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]> {
     fn of<M: Mac + KeyInit>(pmk: &[u8], aa: MacAddr, spa: MacAddr) -> [u8; 16] {
@@ -263,8 +268,8 @@ pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]
         out
     }
     match akm {
-        Akm::WpaPsk => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
-        Akm::WpaPskSha256 => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
+        Akm::WpaEap | Akm::WpaPsk => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
+        Akm::WpaEapSha256 | Akm::WpaPskSha256 => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
         Akm::Sae | Akm::Owe => None,
     }
 }

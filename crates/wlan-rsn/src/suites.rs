@@ -52,6 +52,10 @@ impl Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Akm {
+    /// IEEE 802.1X: an authentication server, with SHA-1.
+    WpaEap,
+    /// IEEE 802.1X with SHA-256.
+    WpaEapSha256,
     /// A pre-shared key, with SHA-1.
     WpaPsk,
     /// A pre-shared key, with SHA-256.
@@ -64,7 +68,14 @@ pub enum Akm {
 
 impl Akm {
     /// All supported suites.
-    pub const ALL: [Akm; 4] = [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
+    pub const ALL: [Akm; 6] = [
+        Akm::WpaEap,
+        Akm::WpaEapSha256,
+        Akm::WpaPsk,
+        Akm::WpaPskSha256,
+        Akm::Sae,
+        Akm::Owe,
+    ];
 
     /// Whether the suite requires protected management frames (WPA3 Specification 3.1, section 2; Opportunistic
     /// Wireless Encryption Specification 1.1, section 2).
@@ -77,6 +88,8 @@ impl Akm {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Akm::WpaEap => "wpa-eap",
+            Akm::WpaEapSha256 => "wpa-eap-sha256",
             Akm::WpaPsk => "wpa-psk",
             Akm::WpaPskSha256 => "wpa-psk-sha256",
             Akm::Sae => "sae",
@@ -94,8 +107,10 @@ impl Akm {
     #[must_use]
     pub fn selector(self, protocol: Protocol) -> Option<Selector> {
         let suite_type = match (protocol, self) {
+            (_, Akm::WpaEap) => 1,
             (_, Akm::WpaPsk) => 2,
             (Protocol::Wpa, _) => return None,
+            (Protocol::Rsn, Akm::WpaEapSha256) => 5,
             (Protocol::Rsn, Akm::WpaPskSha256) => 6,
             (Protocol::Rsn, Akm::Sae) => 8,
             (Protocol::Rsn, Akm::Owe) => 18,
@@ -117,6 +132,12 @@ impl Akm {
     pub const fn is_psk(self) -> bool {
         matches!(self, Akm::WpaPsk | Akm::WpaPskSha256)
     }
+
+    /// Whether the PMK comes from an authentication server.
+    #[must_use]
+    pub const fn is_eap(self) -> bool {
+        matches!(self, Akm::WpaEap | Akm::WpaEapSha256)
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +148,8 @@ mod tests {
     #[test]
     fn key_management_has_the_numbers_and_rules_of_its_standards() {
         for (akm, number, is_psk, requires_mfp) in [
+            (Akm::WpaEap, 1, false, false),
+            (Akm::WpaEapSha256, 5, false, false),
             (Akm::WpaPsk, 2, true, false),
             (Akm::WpaPskSha256, 6, true, false),
             (Akm::Sae, 8, false, true),

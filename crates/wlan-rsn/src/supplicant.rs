@@ -171,6 +171,16 @@ impl Supplicant {
         self.fail(reason);
     }
 
+    /// Uses another PMK in later handshakes, after the station has authenticated again. The installed keys remain in use.
+    ///
+    /// # Errors
+    /// [`WrongPmk`] if the key management does not support this PMK length.
+    pub fn replace_pmk(&mut self, pmk: Pmk) -> Result<(), WrongPmk> {
+        self.protection = crate::protection_of(&self.association, &pmk)?;
+        self.pmk = pmk;
+        Ok(())
+    }
+
     /// Requests a new pairwise key, or a new group key, from the access point (12.7.2, Request bit).
     ///
     /// Returns false if no keys are installed yet.

@@ -234,10 +234,10 @@ fn unsupported_suites_are_counted() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
     let mut message_2 = world.sent[1].packet.clone();
-    // The AKM of the RSN element: 802.1X instead of PSK.
+    // The AKM of the RSN element: fast transition over 802.1X instead of PSK.
     let psk = [0x00, 0x0f, 0xac, 2];
     let at = message_2.windows(4).rposition(|octets| octets == psk).unwrap();
-    message_2[at + 3] = 1;
+    message_2[at + 3] = 3;
     let mut observer = observer();
     for _ in 0..2 {
         assert_eq!(observer.packet(AP, STA, &message_2).unwrap(), []);

@@ -17,11 +17,16 @@ from airtoll.errors import AirtollError, UsageError
 
 Implementation = Literal["airtoll", "openssl", "ipsec-mb"]
 Operation = Literal["seal", "open"]
+LaneScheme = Literal["paper-lanes", "enhanced"]
 
 IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
 SUITES = tuple(_rust.speed_suites())
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""
+PAPER_LANES = "paper-lanes"
+"""Selects the lanes of Hayajneh et al. as printed. Their frames can be forged, so only their times are measured."""
+LANE_SCHEMES: tuple[LaneScheme, ...] = ("paper-lanes", "enhanced")
+LANES = (1, 2, 4, 8)
 BACKENDS = ("portable", "aesni", "vaes256", "vaes512")
 IMIX = "imix"
 SIZES: tuple[int | None, ...] = (64, 128, 256, 512, 1024, 1408, 1500, 2304, 7935, None)
@@ -33,6 +38,7 @@ FIGURES = (".svg", ".png", ".html")
 BATCH = _rust.SPEED_BATCH
 
 _BUDGET_S = 24.0
+_LANES_S = 0.4  # per scheme, number of lanes and size, for its four parts
 _MOST_S = 0.15  # more time per case does not improve the result
 
 
@@ -119,6 +125,19 @@ class SpeedMeasurement(BaseModel):
         return self.limit_cycles_per_byte / self.cycles_per_byte
 
 
+class LaneTimes(BaseModel):
+    """Times of one frame with a number of lanes, frame by frame under one key: medians, null if never steady."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scheme: LaneScheme
+    forgeable: bool
+    lanes: int
+    size_b: int  # payload
+    mic_us: float | None  # CBC-MAC
+    ctr_us: float | None
+
+
 class Speeds(BaseModel):
     """The document that `airtoll ciphers --json` prints."""
 
@@ -128,6 +147,7 @@ class Speeds(BaseModel):
     host: BenchmarkHost
     complete: bool  # false: interrupted before all cases were measured
     measurements: tuple[SpeedMeasurement, ...]
+    lanes: tuple[LaneTimes, ...] = ()  # with paper-lanes
 
 
 def look(backend: str | None = None) -> BenchmarkHost:
@@ -163,7 +183,7 @@ def choose_suites(names: Iterable[str]) -> tuple[str, ...]:
             suite for suite in SUITES if suite == name or (name == ENHANCED and suite.startswith(ENHANCED))
         ]
         if not found:
-            raise UsageError(f"--suite: '{name}' is not one of {', '.join((*SUITES, ENHANCED))}")
+            raise UsageError(f"--suite: '{name}' is not one of {', '.join((*SUITES, ENHANCED, PAPER_LANES))}")
         chosen.update(found)
     return tuple(suite for suite in SUITES if suite in chosen) or SUITES
 
@@ -198,6 +218,34 @@ def measure(
     within_s = min(_BUDGET_S / max(len(cases), 1), _MOST_S)
     for case in cases:
         yield case, _measure_one(case, backend, within_s)
+
+
+def plan_lanes(sizes: Sequence[int | None]) -> list[tuple[LaneScheme, int, int]]:
+    """Scheme, lanes and payload size of all measurements of lanes; IMIX is omitted."""
+    return [
+        (scheme, lanes, size_b)
+        for size_b in sizes
+        if size_b is not None
+        for lanes in LANES
+        for scheme in LANE_SCHEMES
+    ]
+
+
+def measure_lanes(scheme: LaneScheme, lanes: int, size_b: int, backend: str) -> LaneTimes:
+    """Measure the MIC and CTR of a frame. The outputs are compared first; raises AirtollError if they differ."""
+    try:
+        parts = _rust.measure_parts(f"{scheme}{lanes}", size_b, backend, _LANES_S)
+    except RuntimeError as error:
+        raise AirtollError(f"ciphers: {error}") from error
+    us = {part.part: part.us for part in parts}
+    return LaneTimes(
+        scheme=scheme,
+        forgeable=scheme == PAPER_LANES,
+        lanes=lanes,
+        size_b=size_b,
+        mic_us=us.get("mic"),
+        ctr_us=us.get("cipher"),
+    )
 
 
 def _measure_one(case: BenchmarkCase, backend: str, within_s: float) -> list[SpeedMeasurement]:

@@ -414,7 +414,8 @@ def decrypt(
     metavar="SUITE",
     multiple=True,
     show_default="all",
-    help="Measure this cipher suite, spelled as in studies; may be given repeatedly.",
+    help="Measure this cipher suite, spelled as in studies, or paper-lanes: the lanes of Hayajneh et al. as printed, "
+    "which are broken; may be given repeatedly.",
 )
 @click.option(
     "--size",

@@ -43,8 +43,13 @@ def benchmark(
         raise UsageError(f"--figure: directory {figure.absolute().parent} is not writable")
     if figure is not None:
         extras.require("figures", "--figure")  # before the measurement, which takes minutes
-    cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
-    speeds = _measure(cases, speed.look(backend))
+    chosen = speed.choose_sizes(sizes)
+    others = [suite for suite in suites if suite != speed.PAPER_LANES]
+    lanes = speed.plan_lanes(chosen) if len(others) < len(suites) else []
+    if lanes and not others and figure is not None:
+        raise UsageError(f"--figure: {speed.PAPER_LANES} has no figure; name a cipher suite too")
+    cases = speed.plan(speed.choose_suites(others), chosen) if others or not suites else []
+    speeds = _measure(cases, lanes, speed.look(backend))
     if as_json:
         print_json(speeds.model_dump(mode="json"))
     elif as_markdown:
@@ -52,8 +57,9 @@ def benchmark(
     else:
         _print(speeds)
     if not speeds.complete:
-        done = len({(m.suite, m.size_b, m.way) for m in speeds.measurements})
-        raise StoppedError(f"interrupted; the output is partial: {done} of {len(cases)} cases")
+        done = len({(m.suite, m.size_b, m.way) for m in speeds.measurements}) + len(speeds.lanes)
+        total = len(cases) + len(lanes)
+        raise StoppedError(f"interrupted; the output is partial: {done} of {total} cases")
     if figure is not None:
         from airtoll.ciphers.figure import write_figure
 
@@ -62,8 +68,13 @@ def benchmark(
             print(f"figure: {figure}")
 
 
-def _measure(cases: Sequence[speed.BenchmarkCase], host: BenchmarkHost) -> Speeds:
+def _measure(
+    cases: Sequence[speed.BenchmarkCase],
+    lanes: Sequence[tuple[speed.LaneScheme, int, int]],
+    host: BenchmarkHost,
+) -> Speeds:
     measurements: list[SpeedMeasurement] = []
+    times: list[speed.LaneTimes] = []
     console = plain_console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -77,14 +88,17 @@ def _measure(cases: Sequence[speed.BenchmarkCase], host: BenchmarkHost) -> Speed
     )
     complete = True
     with progress:
-        task = progress.add_task("comparing and measuring", total=len(cases))
+        task = progress.add_task("comparing and measuring", total=len(cases) + len(lanes))
         try:
             for case, measured in speed.measure(cases, host.backend):
                 measurements.extend(measured)
                 progress.update(task, advance=1, description=f"{case.suite:<10} {_size(case.size_b):>6}")
+            for scheme, number, size_b in lanes:
+                times.append(speed.measure_lanes(scheme, number, size_b, host.backend))
+                progress.update(task, advance=1, description=f"{scheme}{number:<2} {_size(size_b):>6}")
         except KeyboardInterrupt:
             complete = False
-    return Speeds(host=host, complete=complete, measurements=tuple(measurements))
+    return Speeds(host=host, complete=complete, measurements=tuple(measurements), lanes=tuple(times))
 
 
 @dataclass(frozen=True)
@@ -110,6 +124,28 @@ def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
         ]
         if chosen:
             yield _sheet(way, chosen)
+    if speeds.lanes:
+        yield from _lane_sheets(speeds.lanes)
+
+
+def _lane_sheets(times: Sequence[speed.LaneTimes]) -> Iterator[_Sheet]:
+    """Tables I and II of Hayajneh et al.: the lanes as printed, beside those of `enhanced`."""
+    columns = [("payload", "B"), ("", "lanes")]
+    for scheme in ("paper-lanes, BROKEN", "enhanced"):
+        columns += [(scheme, "us"), ("", "speed-up")]
+    found = {(one.scheme, one.size_b, one.lanes): one for one in times}
+    for title, part in (("MIC: CBC-MAC (Table I)", "mic_us"), ("CTR (Table II)", "ctr_us")):
+        rows, before = [], None
+        for size_b, lanes in dict.fromkeys((one.size_b, one.lanes) for one in times):
+            row = [str(size_b) if size_b != before else "", "1, standard" if lanes == 1 else str(lanes)]
+            for scheme in speed.LANE_SCHEMES:
+                one, standard = (
+                    getattr(found.get((scheme, size_b, number)), part, None) for number in (lanes, 1)
+                )
+                row += [_number(one), f"{standard / one:.2f}x" if one and standard else _NONE]
+            rows.append(tuple(row))
+            before = size_b
+        yield _Sheet(f"{title}, one frame at a time", tuple(columns), rows)
 
 
 def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
@@ -212,7 +248,7 @@ def _print(speeds: Speeds) -> None:
                 table.add_row()
             table.add_row(*row)
         console.print(table)
-    if speeds.measurements:
+    if speeds.measurements or speeds.lanes:
         console.print()
         for note in _notes(speeds):
             console.print(note)
@@ -232,6 +268,12 @@ def _facts(host: BenchmarkHost) -> Iterator[str]:
 
 
 def _notes(speeds: Speeds) -> Iterator[str]:
+    if speeds.lanes:
+        yield "paper-lanes: the lanes of Hayajneh et al. as printed. BROKEN: an attacker can forge their frames, so"
+        yield "no link uses them. enhanced: the repaired lanes. Times are medians per frame; speed-up: relative to"
+        yield "one lane of the same scheme."
+    if not speeds.measurements:
+        return
     yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed over the library's."
     yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
     yield "The limit counts only the AES rounds that the standard requires, at this CPU's measured rate. GCMP"

@@ -7,13 +7,14 @@
 `airtoll.report.parts.hardware` prints the figures.
 """
 
-from airtoll.rtl.figures import PAYLOAD_B, DesignFigures, all_figures, payload_of
+from airtoll.rtl.figures import ALONE, PAYLOAD_B, DesignFigures, all_figures, payload_of
 from airtoll.rtl.results import (
     Cycles,
     DesignPoint,
     Energy,
     FrameCycles,
     Made,
+    MessageCycles,
     OneWay,
     PlacementRun,
     Results,
@@ -25,6 +26,7 @@ from airtoll.rtl.results import (
 )
 
 __all__ = [
+    "ALONE",
     "PAYLOAD_B",
     "Cycles",
     "DesignFigures",
@@ -32,6 +34,7 @@ __all__ = [
     "Energy",
     "FrameCycles",
     "Made",
+    "MessageCycles",
     "OneWay",
     "PlacementRun",
     "Results",

@@ -17,13 +17,17 @@ BLOCK_B: Final = 16
 """A payload of one AES block."""
 
 STANDARD: Final = "standard"
-"""The group of the design that the others are compared with."""
+"""The group of the design that the others are compared with, except designs of CBC or CTR alone."""
+
+ALONE: Final = ("cbc", "ctr")
+"""The groups of designs of CBC or CTR alone. Each is compared with its own design of one lane."""
 
 
 class DesignFigures(BaseModel):
     """A design point on a target. A figure is None if a measurement that it requires is missing.
 
     Rates and times refer to frames of `PAYLOAD_B` and to the slower of sealing and opening; clock rates are medians.
+    A design of CBC or CTR alone processes messages of this size in place of frames.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,7 +62,8 @@ class DesignFigures(BaseModel):
     toggles_per_ns: float | None  # proportional to power
     pj_per_payload_bit: float | None
     # Ratios to the standard design
-    speed_up: float | None
+    speed_up: float | None  # of the time per frame in a continuous stream
+    total_ratio: float | None  # total time of a single frame: of the standard design, divided by this one's
     lut_ratio: float | None
     logic_element_ratio: float | None
     energy_ratio: float | None
@@ -68,9 +73,9 @@ class DesignFigures(BaseModel):
 
 def all_figures(results: Results) -> tuple[DesignFigures, ...]:
     """The figures of every design point on every target that it was mapped to, targets in the order of `TargetName`."""
-    standard = next((point for point in results.points.values() if point.group == STANDARD), None)
     found = []
     for name, point in results.points.items():
+        standard = _standard(results, point)
         for target in sorted(point.targets, key=get_args(TargetName).index):
             base = _measured(standard, target) if standard else {}
             mine = _measured(point, target)
@@ -84,6 +89,7 @@ def all_figures(results: Results) -> tuple[DesignFigures, ...]:
                         "target": target,
                         **mine,
                         "speed_up": _ratio(base.get("frame_ns"), mine["frame_ns"]),
+                        "total_ratio": _ratio(base.get("single_frame_ns"), mine["single_frame_ns"]),
                         "lut_ratio": _ratio(mine["lut"], base.get("lut")),
                         "logic_element_ratio": _ratio(mine["logic_elements"], base.get("logic_elements")),
                         "energy_ratio": _ratio(
@@ -97,13 +103,23 @@ def all_figures(results: Results) -> tuple[DesignFigures, ...]:
     return tuple(found)
 
 
+def _standard(results: Results, point: DesignPoint) -> DesignPoint | None:
+    """The design that a design is compared with."""
+    wanted = (point.group, 1) if point.group in ALONE else (STANDARD, None)
+    return next((each for each in results.points.values() if (each.group, each.lanes) == wanted), None)
+
+
 def payload_of(point: DesignPoint, target: TargetName, single_ns: float) -> float | None:
-    """The payload of a single frame that takes `single_ns` to seal; None outside the range of measured sizes."""
+    """The payload in octets of a single frame or message that takes `single_ns` to seal, MAC or encrypt.
+
+    None outside the range of measured sizes.
+    """
     fmax_mhz = point.targets[target].fmax_mhz if target in point.targets else None
     if fmax_mhz is None or point.cycles is None:
         return None
     cycles = single_ns * fmax_mhz / 1000
-    sizes = sorted((frame.payload_b, frame.seal.first_in_to_last_out) for frame in point.cycles.frames)
+    frames = [(frame.payload_b, frame.seal.first_in_to_last_out) for frame in point.cycles.frames]
+    sizes = sorted([*frames, *((one.message_b, one.total) for one in point.cycles.messages or ())])
     for (size, least), (next_size, most) in pairwise(sizes):
         if least <= cycles <= most:
             return size + (next_size - size) * (cycles - least) / (most - least) if most > least else size
@@ -151,7 +167,12 @@ def _signals(measured: Mapping[str, float | None]) -> float | None:
 
 
 def _slower(point: DesignPoint, payload_b: int, of: Callable[[OneWay], float]) -> float | None:
-    frame = point.cycles.of(payload_b) if point.cycles else None
+    if point.cycles is None:
+        return None
+    for message in point.cycles.messages or ():
+        if message.message_b == payload_b:
+            return message.total
+    frame = point.cycles.of(payload_b)
     return max(of(frame.seal), of(frame.open)) if frame else None
 
 

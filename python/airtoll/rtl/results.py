@@ -17,8 +17,9 @@ from airtoll.errors import AirtollError, UsageError
 
 SCHEMA_VERSION: Final = 1
 
-Group = Literal["standard", "paper", "repaired", "turns", "pipeline"]
-"""One AES core for everything; the paper's lanes as printed; the lanes of `enhanced`; frames in turn; a pipeline."""
+Group = Literal["standard", "paper", "repaired", "turns", "pipeline", "cbc", "ctr"]
+"""One AES core for everything; the paper's lanes as printed; the lanes of `enhanced`; frames in turn; a pipeline; the
+paper's designs of CBC and of CTR alone, in one lane (its standard design) or more."""
 
 TargetName = Literal["ecp5", "gw2a18", "ice40", "cycloneive"]
 
@@ -87,11 +88,19 @@ class FrameCycles(_Record):
     open: OneWay
 
 
+class MessageCycles(_Record):
+    """A message in a design of CBC or CTR alone."""
+
+    message_b: Count
+    total: Count  # from the first group of blocks in to the last result out
+
+
 class Cycles(_Record):
-    """Clock cycles by simulation."""
+    """Clock cycles by simulation: of frames or, for a design of CBC or CTR alone, of messages."""
 
     made: Made
-    frames: tuple[FrameCycles, ...]
+    frames: tuple[FrameCycles, ...] = ()
+    messages: tuple[MessageCycles, ...] | None = None
 
     def of(self, payload_b: int) -> FrameCycles | None:
         """The cycles of a payload size; None if it was not simulated."""
@@ -126,7 +135,7 @@ class Energy(_Record):
 
 
 class DesignPoint(_Record):
-    """A design point: `ccmp_core` with these parameters."""
+    """A design point: `ccmp_core`, or the paper's design of CBC or CTR alone, with these parameters."""
 
     title: str
     group: Group
@@ -137,8 +146,8 @@ class DesignPoint(_Record):
 
     @property
     def lanes(self) -> int | None:
-        """The number of lanes of a paper or repaired design; None for other groups."""
-        return self.parameters.get("LANES") if self.group in ("paper", "repaired") else None
+        """The number of lanes of a design that has lanes; None for other groups."""
+        return self.parameters.get("LANES") if self.group in ("paper", "repaired", "cbc", "ctr") else None
 
 
 class Results(_Record):

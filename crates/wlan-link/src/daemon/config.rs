@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use toml::Spanned;
 use wlan_ciphers::Suite;
+use wlan_eap::Secret;
+use wlan_eap::peer::{self, Method, Tls};
 use wlan_frames::{EtherType, MacAddr};
 use wlan_host::os_error::words;
 use wlan_host::tun::TYPES_FROM;
@@ -19,7 +21,9 @@ use wlan_rsn::sae::Password;
 use wlan_rsn::{Akm, Pmk, psk};
 use zeroize::Zeroizing;
 
-use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
+use super::written::{
+    Cipher, Eap, EapMethod, Ethernet, Listed, Phase2, Radius, Text, Udp, Written, WrittenKind,
+};
 use crate::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
 use crate::plane::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
 use crate::privileges::UserIds;
@@ -80,6 +84,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// The user that a root process changes to.
     pub user: Option<UserIds>,
+    /// The authentication server of an access point with 802.1X.
+    pub radius: Option<RadiusConfig>,
+    /// The identity of a station with 802.1X.
+    pub eap: Option<Arc<peer::Settings>>,
     role: Role,
     transport: Transport,
     kind: Kind,
@@ -89,6 +97,19 @@ pub struct Config {
     rekey: Duration,
     rekey_packets: u64,
     keep_alive: Duration,
+}
+
+/// The authentication server.
+#[derive(Debug)]
+pub struct RadiusConfig {
+    /// Its address and port.
+    pub server: SocketAddr,
+    /// The shared secret.
+    pub secret: Secret,
+    /// The access point's name for the server.
+    pub nas_identifier: String,
+    /// Maximum time until a station must authenticate again.
+    pub authenticate_after: Option<Duration>,
 }
 
 /// Maximum octets in a device name: IFNAMSIZ minus the terminating zero.
@@ -150,6 +171,9 @@ impl Config {
     }
 }
 
+/// Maximum octets of a file with a secret: a private key of RSA with 8192 bits has some 6 kB.
+const SECRET_FILE_B: usize = 16 * 1024;
+
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
@@ -187,6 +211,8 @@ impl Reader<'_> {
         })?;
         let ciphers: Vec<Suite> = ciphers.into_iter().map(|Cipher(suite)| suite).collect();
         let credentials = self.credentials(written.akm, name.as_bytes(), written.passphrase_file)?;
+        let radius = self.radius(is_ap, written.akm, &name, written.radius)?;
+        let eap = self.eap(is_ap, written.akm, written.eap)?;
         let (transport, peer) = self.transport(is_ap, written.ethernet, written.udp)?;
         let kind = match written.kind {
             WrittenKind::Tun => Kind::Ip,
@@ -250,7 +276,135 @@ impl Reader<'_> {
             ciphers,
             credentials,
             addressing,
+            radius,
+            eap,
         })
+    }
+
+    /// A path relative to the configuration file.
+    fn beside(&self, file: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(file)
+    }
+
+    /// The authentication server, which an access point with 802.1X requires.
+    fn radius(
+        &self,
+        is_ap: bool,
+        akm: Akm,
+        name: &str,
+        written: Option<Spanned<Radius>>,
+    ) -> Result<Option<RadiusConfig>, ConfigError> {
+        let written = match (akm.is_eap() && is_ap, written) {
+            (false, None) => return Ok(None),
+            (false, Some(table)) => {
+                return Err(self.at(table.span(), format!("akm {} uses no `[radius]`", akm.name())));
+            }
+            (true, None) => return Err(self.of(&format!("akm {} requires a table `[radius]`", akm.name()))),
+            (true, Some(table)) => table.into_inner(),
+        };
+        let nas_identifier = written.nas_identifier.map(|name| {
+            self.checked(name, |name| {
+                (
+                    (1..=253).contains(&name.len()),
+                    "a NAS-Identifier has 1 to 253 octets (RFC 2865 5.32)",
+                )
+            })
+        });
+        let period = written
+            .eap_reauth_period
+            .map(|period| self.seconds(Some(period), 10, 0));
+        let secret = secret_file(
+            &self.beside(&written.auth_server_shared_secret_file),
+            "shared secret",
+        )?;
+        Ok(Some(RadiusConfig {
+            server: (written.auth_server_addr, written.auth_server_port).into(),
+            secret: Secret::new(first_line(
+                &self.beside(&written.auth_server_shared_secret_file),
+                secret,
+                "shared secret",
+            )?),
+            nas_identifier: nas_identifier.transpose()?.unwrap_or_else(|| name.to_owned()),
+            authenticate_after: period.transpose()?,
+        }))
+    }
+
+    /// The identity, which a station with 802.1X requires.
+    fn eap(
+        &self,
+        is_ap: bool,
+        akm: Akm,
+        written: Option<Spanned<Eap>>,
+    ) -> Result<Option<Arc<peer::Settings>>, ConfigError> {
+        let written = match (akm.is_eap() && !is_ap, written) {
+            (false, None) => return Ok(None),
+            (false, Some(table)) => {
+                return Err(self.at(table.span(), format!("akm {} uses no `[eap]`", akm.name())));
+            }
+            (true, None) => return Err(self.of(&format!("akm {} requires a table `[eap]`", akm.name()))),
+            (true, Some(table)) => table.into_inner(),
+        };
+        let identity = |value: Spanned<String>| {
+            self.checked(value, |name| {
+                (
+                    (1..=253).contains(&name.len()),
+                    "an identity has 1 to 253 octets (RFC 7542 2.3)",
+                )
+            })
+        };
+        let read = |file: &Path| {
+            let path = self.beside(file);
+            std::fs::read(&path).map_err(|error| ConfigError::of(&path, &words(&error)))
+        };
+        let with_password = written.eap != EapMethod::Tls;
+        let unused = if with_password {
+            [span(&written.client_cert), span(&written.private_key)]
+        } else {
+            [span(&written.phase2), span(&written.password_file)]
+        };
+        if let Some(span) = unused.into_iter().flatten().next() {
+            return Err(self.at(span, "the method in `eap` does not use this key"));
+        }
+        let method = match (written.eap, written.phase2.map(Spanned::into_inner)) {
+            (EapMethod::Tls, _) => Method::Tls,
+            (EapMethod::Peap, Some(Phase2::Pap)) => {
+                return Err(self.of("[eap]: PEAP has no phase2 \"auth=PAP\""));
+            }
+            (method, phase2) => {
+                let file = written
+                    .password_file
+                    .ok_or_else(|| self.of("[eap]: TTLS and PEAP require `password_file`"))?;
+                let path = self.beside(file.get_ref());
+                let password = Secret::new(first_line(&path, secret_file(&path, "password")?, "password")?);
+                match (method, phase2) {
+                    (EapMethod::Peap, _) => Method::PeapMsChapV2(password),
+                    (_, Some(Phase2::Pap)) => Method::TtlsPap(password),
+                    _ => Method::TtlsMsChapV2(password),
+                }
+            }
+        };
+        let own = match (written.client_cert, written.private_key) {
+            (None, None) if with_password => None,
+            (Some(certificate), Some(key)) => {
+                let key = secret_file(&self.beside(key.get_ref()), "private key")?;
+                Some((read(certificate.get_ref())?, key))
+            }
+            _ => return Err(self.of("[eap]: TLS requires `client_cert` and `private_key`")),
+        };
+        let own = own
+            .as_ref()
+            .map(|(certificate, key)| (&certificate[..], &key[..]));
+        let tls = Tls::new(&read(&written.ca_cert)?, written.domain_match.get_ref(), own);
+        Ok(Some(Arc::new(peer::Settings {
+            method,
+            identity: identity(written.identity)?.into_bytes(),
+            anonymous_identity: written
+                .anonymous_identity
+                .map(identity)
+                .transpose()?
+                .map(String::into_bytes),
+            tls: tls.map_err(|error| self.of(&format!("[eap]: {error}")))?,
+        })))
     }
 
     fn user(&self, name: &Spanned<String>) -> Result<UserIds, ConfigError> {
@@ -260,14 +414,12 @@ impl Reader<'_> {
 
     /// Refuses keys of the other role.
     fn only_for(&self, is_ap: bool, written: &Written) -> Result<(), ConfigError> {
-        fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
-            value.as_ref().map(Spanned::span)
-        }
         let of_ap = [
             span(&written.addresses),
             span(&written.pool),
             span(&written.max_stations),
             span(&written.group_rekey_s),
+            span(&written.radius),
             written
                 .station
                 .as_ref()
@@ -275,7 +427,12 @@ impl Reader<'_> {
                 .map(Spanned::span),
         ];
         let peer = written.udp.as_ref().and_then(|udp| span(&udp.peer));
-        let of_sta = [span(&written.bssid), span(&written.device_down_when_lost), peer];
+        let of_sta = [
+            span(&written.bssid),
+            span(&written.device_down_when_lost),
+            span(&written.eap),
+            peer,
+        ];
         let (others, whose) = if is_ap {
             (&of_sta[..], "a station")
         } else {
@@ -406,12 +563,15 @@ impl Reader<'_> {
     ) -> Result<Credentials, ConfigError> {
         let file = match (akm, file) {
             (Akm::Owe, None) => return Ok(Credentials::Owe),
-            (Akm::Owe, Some(file)) => return Err(self.at(file.span(), "akm owe uses no passphrase")),
+            (akm, None) if akm.is_eap() => return Ok(Credentials::Eap(akm)),
+            (akm, Some(file)) if akm == Akm::Owe || akm.is_eap() => {
+                return Err(self.at(file.span(), format!("akm {} uses no passphrase", akm.name())));
+            }
             (_, Some(file)) => file.into_inner(),
             (akm, None) => return Err(self.of(&format!("akm {} requires `passphrase_file`", akm.name()))),
         };
-        let path = self.path.parent().unwrap_or(Path::new("")).join(file);
-        let passphrase = passphrase(&path)?;
+        let path = self.beside(&file);
+        let passphrase = first_line(&path, secret_file(&path, "passphrase")?, "passphrase")?;
         let wrong = |error: &dyn fmt::Display| ConfigError::of(&path, &error.to_string());
         if akm == Akm::Sae {
             let password = Password::new(ssid, &passphrase, None, &GROUPS).map_err(|error| wrong(&error))?;
@@ -422,28 +582,44 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the first line of a file that only its owner may access.
-fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    value.as_ref().map(Spanned::span)
+}
+
+/// Reads a file with a secret, which only its owner may access.
+fn secret_file(path: &Path, what: &str) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     let wrong = |what: &str| ConfigError::of(path, what);
     let mut file = File::open(path).map_err(|error| wrong(&words(&error)))?;
     let mode = file.metadata().map_err(|error| wrong(&words(&error)))?.mode();
     if mode & 0o077 != 0 {
         let mode = mode & 0o777;
         return Err(wrong(&format!(
-            "group or others can access this passphrase file (mode {mode:04o}); run chmod 600"
+            "group or others can access this {what} file (mode {mode:04o}); run chmod 600"
         )));
     }
-    // Allocated once, because reallocation would leave copies of the passphrase in memory.
-    let mut octets = Zeroizing::new(Vec::with_capacity(4096));
-    let read = file.by_ref().take(4096).read_to_end(&mut octets);
+    // Allocated once, because reallocation would leave copies of the secret in memory.
+    let mut octets = Zeroizing::new(Vec::with_capacity(SECRET_FILE_B));
+    let read = file.by_ref().take(SECRET_FILE_B as u64).read_to_end(&mut octets);
     read.map_err(|error| wrong(&words(&error)))?;
+    Ok(octets)
+}
+
+/// The first line of a file with a secret.
+fn first_line(
+    path: &Path,
+    mut octets: Zeroizing<Vec<u8>>,
+    what: &str,
+) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     let end = octets
         .iter()
         .position(|octet| matches!(octet, b'\n' | b'\r'))
         .unwrap_or(octets.len());
     octets.truncate(end);
     if octets.is_empty() {
-        return Err(wrong("the first line is empty; expected the passphrase"));
+        return Err(ConfigError::of(
+            path,
+            &format!("the first line is empty; expected the {what}"),
+        ));
     }
     Ok(octets)
 }

@@ -12,6 +12,7 @@ mod attendant;
 mod config;
 mod metrics;
 mod netlink;
+mod radius;
 mod status_socket;
 mod written;
 
@@ -34,8 +35,8 @@ use wlan_host::os_error::words;
 
 use crate::lock::lock;
 use crate::phases::{
-    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, StaSettings, StaState, Station,
-    Traffic,
+    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, RadiusSettings, StaSettings,
+    StaState, Station, Traffic,
 };
 use crate::plane::{ControlFrame, Endpoint, Handle, Link, LinkError, Role, Running, TableError};
 use crate::privileges::{
@@ -43,6 +44,7 @@ use crate::privileges::{
 };
 use attendant::Attendant;
 use netlink::Device;
+use radius::RadiusSocket;
 
 /// Maximum number of queued frames for the control plane.
 const CONTROL_FRAMES: usize = 1024;
@@ -137,6 +139,13 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
     let link = Link::open(&config.link_config())?;
     let mut device =
         Device::new(&config.device).map_err(DaemonError::system(format!("device {}", config.device)))?;
+    let radius = config.radius.as_ref().map(|radius| {
+        RadiusSocket::open(radius.server).map_err(DaemonError::system(format!(
+            "authentication server {}",
+            radius.server
+        )))
+    });
+    let radius = radius.transpose()?;
     let mut rng = UnwrapErr(SysRng);
     let machine = create_machine(&config, path, &link, &mut device, &mut rng)?;
     let stays_root = give_up_privileges(&config, user, &machine)?;
@@ -152,6 +161,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         shared: Arc::clone(&shared),
         down_when_lost: config.device_down_when_lost,
         name: config.name.clone(),
+        radius,
     };
     if let Some(why) = stays_root {
         plane.log(&format!("the process remains root: {why}"));
@@ -186,6 +196,12 @@ fn create_machine(
                 addressing: addressing.clone(),
                 stations: config.max_stations,
                 rekey_group_after: config.group_rekey,
+                radius: config.radius.as_ref().map(|radius| RadiusSettings {
+                    secret: radius.secret.clone(),
+                    nas_identifier: radius.nas_identifier.clone(),
+                    framed_mtu_b: framed_mtu_b(link),
+                    authenticate_after: radius.authenticate_after,
+                }),
             };
             let machine = AccessPoint::new(settings, rng)
                 .map_err(|error| DaemonError::Config(ConfigError::of(path, &error.to_string())))?;
@@ -199,6 +215,7 @@ fn create_machine(
                     .or(config.peer.map(Endpoint::Udp))
                     .expect("the configuration requires a peer"),
                 bssid: config.bssid,
+                eap: config.eap.clone(),
             };
             if config.device_down_when_lost {
                 device
@@ -208,6 +225,11 @@ fn create_machine(
             Machine::Sta(Box::new(Station::new(settings)))
         }
     })
+}
+
+/// Maximum octets of an EAP packet: it must fit a sealed MSDU, with the header of EAPOL.
+fn framed_mtu_b(link: &Link) -> u32 {
+    u32::try_from(link.mtu_b().saturating_sub(4)).unwrap_or(u32::MAX)
 }
 
 /// If the process is root, changes to an unprivileged user. Keeps only the capabilities that are still required: a
@@ -244,11 +266,21 @@ struct Plane {
     shared: Arc<Shared>,
     down_when_lost: bool,
     name: String,
+    radius: Option<RadiusSocket>,
 }
 
 impl Plane {
     fn serve(&mut self, mut machine: Machine, running: &Running, rng: &mut UnwrapErr<SysRng>) {
         let start = clock();
+        let answers = match self
+            .radius
+            .as_ref()
+            .map(|radius| radius.read(Arc::clone(running.control())))
+        {
+            None => None,
+            Some(Ok(answers)) => Some(answers),
+            Some(Err(error)) => return self.log(&format!("authentication server: {error}")),
+        };
         let mut observed = Duration::ZERO;
         loop {
             let now = clock().saturating_sub(start);
@@ -283,6 +315,9 @@ impl Plane {
                 machine.receive(&frame, now_since(start), rng);
                 self.perform(&mut machine);
                 next = running.control().try_recv().ok();
+            }
+            for datagram in answers.iter().flat_map(|answers| answers.try_iter()) {
+                machine.radius(&datagram, now_since(start), rng);
             }
             for (stranger, from) in running.control().strangers() {
                 machine.stranger(stranger, from, now_since(start));
@@ -355,6 +390,11 @@ impl Plane {
                 // Absent if its admission failed, which was logged.
                 let _ = self.handle.remove(peer);
                 self.bring_up(false);
+            }
+            Action::Radius(datagram) => {
+                if let Some(radius) = &self.radius {
+                    radius.send(&datagram);
+                }
             }
             Action::Assign(addresses) => {
                 if let Err(error) = self.device.assign(&addresses) {
@@ -441,6 +481,14 @@ impl Machine {
         match self {
             Machine::Ap(ap) => ap.receive(frame, now, rng),
             Machine::Sta(station) => station.receive(frame, now, rng),
+        }
+    }
+
+    fn radius(&mut self, datagram: &[u8], now: Duration, rng: &mut UnwrapErr<SysRng>) {
+        match self {
+            Machine::Ap(ap) => ap.radius(datagram, now, rng),
+            // Only access points have a RADIUS client.
+            Machine::Sta(_) => {}
         }
     }
 

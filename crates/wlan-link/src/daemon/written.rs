@@ -39,8 +39,10 @@ pub struct Written {
     pub pool: Option<Spanned<bool>>,
     pub max_stations: Option<Spanned<usize>>,
     pub group_rekey_s: Option<Spanned<u64>>,
+    pub radius: Option<Spanned<Radius>>,
     pub station: Option<Vec<Spanned<Listed>>>,
     // Station only.
+    pub eap: Option<Spanned<Eap>>,
     pub bssid: Option<Spanned<Text<MacAddr>>>,
     pub device_down_when_lost: Option<Spanned<bool>>,
 }
@@ -67,6 +69,49 @@ pub struct Udp {
     pub address: Spanned<Text<MacAddr>>,
     pub outer_mtu: Option<Spanned<usize>>,
     pub peer: Option<Spanned<SocketAddr>>,
+}
+
+/// The authentication server, in hostapd's words.
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Radius {
+    pub auth_server_addr: IpAddr,
+    #[serde(default = "radius_port")]
+    pub auth_server_port: u16,
+    pub auth_server_shared_secret_file: PathBuf,
+    pub nas_identifier: Option<Spanned<String>>,
+    pub eap_reauth_period: Option<Spanned<u64>>,
+}
+
+/// The station's identity, in wpa_supplicant's words.
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Eap {
+    pub eap: EapMethod,
+    pub identity: Spanned<String>,
+    pub anonymous_identity: Option<Spanned<String>>,
+    pub ca_cert: PathBuf,
+    pub domain_match: Spanned<String>,
+    pub client_cert: Option<Spanned<PathBuf>>,
+    pub private_key: Option<Spanned<PathBuf>>,
+    pub phase2: Option<Spanned<Phase2>>,
+    pub password_file: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserializable, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum EapMethod {
+    Tls,
+    Ttls,
+    Peap,
+}
+
+#[derive(Deserializable, Clone, Copy, PartialEq, Eq)]
+pub enum Phase2 {
+    #[serde(rename = "auth=PAP")]
+    Pap,
+    #[serde(rename = "auth=MSCHAPV2")]
+    MsChapV2,
 }
 
 #[derive(Deserializable)]
@@ -106,6 +151,11 @@ impl<'de> Deserialize<'de> for Cipher {
     }
 }
 
+/// The port of RADIUS (RFC 2865 section 3).
+fn radius_port() -> u16 {
+    1812
+}
+
 fn sae() -> Akm {
     Akm::Sae
 }
@@ -116,7 +166,7 @@ fn akm<'de, D: Deserializer<'de>>(from: D) -> Result<Akm, D::Error> {
         .filter(|akm| *akm != Akm::WpaPsk)
         .ok_or_else(|| {
             D::Error::custom(format!(
-                "unsupported key management \"{name}\" (expected sae, wpa-psk-sha256 or owe)"
+                "unsupported key management \"{name}\" (expected sae, wpa-psk-sha256, owe, wpa-eap or wpa-eap-sha256)"
             ))
         })
 }

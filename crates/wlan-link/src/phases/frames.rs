@@ -60,6 +60,8 @@ pub mod reason {
     pub const INACTIVITY: u16 = 4;
     /// A frame that only associated stations may send was received.
     pub const CLASS_3: u16 = 7;
+    /// IEEE 802.1X authentication failed.
+    pub const AUTHENTICATION: u16 = 23;
     /// The 4-way handshake timed out; sent if the MIC of message 2 was wrong.
     pub const HANDSHAKE: u16 = 15;
 }

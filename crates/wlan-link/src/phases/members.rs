@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_rsn::{Akm, Pmk};
+use wlan_rsn::{Akm, Elements, Pmk};
 
 use super::lease::{Lease, Prefix};
 use super::pace::Liveness;
@@ -19,10 +19,16 @@ pub struct Member {
     pub endpoint: Endpoint,
     /// Association identifier, 1 to 2007.
     pub aid: u16,
-    /// The PMK that the station has proved or must prove.
-    pub pmk: Pmk,
+    /// The PMK that the station has proved or must prove; `None` until the authentication server accepts the station.
+    pub pmk: Option<Pmk>,
+    /// The elements of the station's association.
+    pub elements: Elements,
     /// Time of the association.
     pub began: Duration,
+    /// Maximum duration of the session, as the authentication server demands.
+    pub session_timeout: Option<Duration>,
+    /// Time at which a member without a session is removed.
+    pub due: Duration,
     /// Present once the station has shown that it has the key.
     pub session: Option<Session>,
 }
@@ -44,6 +50,10 @@ pub struct Session {
     pub liveness: Liveness,
     /// Time of the next rekey.
     pub rekey_at: Duration,
+    /// Time at which the station must authenticate again.
+    pub authenticate_at: Option<Duration>,
+    /// The PMK of an authentication during the session, until a handshake takes it.
+    pub renewed: Option<Pmk>,
 }
 
 /// The session of a station, if it has one.

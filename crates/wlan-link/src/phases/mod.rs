@@ -6,6 +6,7 @@
 //!  authenti-    Authentication: open system, or SAE Commit ────► a cookie, or Commit (or a token first)
 //!  cation       SAE Confirm ───────────────────────────────────► Confirm
 //!               Association Request: RSN element, cookie ──────► Association Response
+//!               with 802.1X: EAP ────────────────────────────► RADIUS to the authentication server, and back
 //!  keys         ◄── 4-way handshake, then group handshakes and rekeys, sealed ──►
 //!  data         requests addresses, sealed ────────────────────► assigns addresses, sealed
 //!               ◄── frames of the data plane; SA Query if the other end is silent ──►
@@ -25,6 +26,8 @@
 //!   its address elsewhere.
 //! - Until a station has shown that it has the key, it has no address and no entry in the data plane, and newer
 //!   stations can displace it.
+//! - With 802.1X, a station authenticates after its association. Until the authentication server accepts it, the access
+//!   point forwards its EAP packets and nothing else. A station with a session authenticates again in sealed frames.
 //! - A sealed frame or silence ends a session, never an unprotected frame (IEEE Std 802.11-2020 11.13). An
 //!   unprotected Association Request or Deauthentication that claims to be from the peer triggers an SA Query; the
 //!   session ends only if the query remains unanswered. Any authentic sealed frame is an answer.
@@ -59,7 +62,7 @@ use wlan_frames::MacAddr;
 use wlan_rsn::sae::{self, Password};
 use wlan_rsn::{Akm, Elements, Key, Output, Pmk, Policy, Protocol};
 
-pub use ap::{AccessPoint, ApSettings};
+pub use ap::{AccessPoint, ApSettings, RadiusSettings};
 pub use lease::{Addressing, AddressingError, Prefix};
 pub use members::MemberState;
 pub use sta::{StaSettings, StaState, Station};
@@ -126,6 +129,8 @@ pub enum Action {
     /// Set the addresses of the device, replacing all addresses that were assigned before. They outlast the session,
     /// so that connections over the link survive a reconnect.
     Assign(Vec<Prefix>),
+    /// Send a datagram to the authentication server.
+    Radius(Vec<u8>),
     /// Report an event to the operator.
     Tell(Event),
 }
@@ -213,6 +218,8 @@ pub enum Credentials {
     Sae(Arc<Password>),
     /// No credentials: owe. The ends are not authenticated.
     Owe,
+    /// An authentication server: wpa-eap or wpa-eap-sha256.
+    Eap(Akm),
 }
 
 impl Credentials {
@@ -223,6 +230,7 @@ impl Credentials {
             Credentials::Psk(_) => Akm::WpaPskSha256,
             Credentials::Sae(_) => Akm::Sae,
             Credentials::Owe => Akm::Owe,
+            Credentials::Eap(akm) => *akm,
         }
     }
 }

@@ -475,6 +475,7 @@ fn the_answer_to_an_unknown_transmitter_is_no_longer_than_its_frame() {
         addressing: Addressing::new(&["192.0.2.1/24".parse().unwrap()], true),
         stations: 1,
         rekey_group_after: Duration::from_secs(86_400),
+        radius: None,
     };
     let mut machine = AccessPoint::new(settings, &mut UnwrapErr(SysRng)).unwrap();
     let mut stranger = STATIONS[0];

@@ -87,7 +87,7 @@ impl Running {
 
     /// Frames for the control plane: all frames other than data. Closed once the link has ended.
     #[must_use]
-    pub fn control(&self) -> &Waiting {
+    pub fn control(&self) -> &Arc<Waiting> {
         &self.control
     }
 

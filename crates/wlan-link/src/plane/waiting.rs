@@ -66,6 +66,8 @@ struct Queues {
     /// Whether the previous frame came from the queue of sealed frames.
     was_sealed: bool,
     is_closed: bool,
+    /// The control plane must look after something else.
+    is_woken: bool,
 }
 
 impl Queues {
@@ -134,6 +136,12 @@ impl Waiting {
         }
     }
 
+    /// Ends the current or the next [`recv_timeout`](Self::recv_timeout) without a frame.
+    pub fn wake(&self) {
+        lock(&self.queues).is_woken = true;
+        self.arrived.notify_one();
+    }
+
     /// Closes the queues: no further frame will arrive.
     pub(super) fn close(&self) {
         lock(&self.queues).is_closed = true;
@@ -143,10 +151,12 @@ impl Waiting {
     /// Waits at most `wait` for the next frame.
     ///
     /// # Errors
-    /// No frame arrived, or the link has ended and the queues are empty.
+    /// No frame arrived, [`wake`](Self::wake) was called, or the link has ended and the queues are empty.
     pub fn recv_timeout(&self, wait: Duration) -> Result<ControlFrame, RecvTimeoutError> {
-        let is_idle =
-            |queues: &mut Queues| queues.sealed.is_empty() && queues.open.is_empty() && !queues.is_closed;
+        let is_idle = |queues: &mut Queues| {
+            let is_empty = queues.sealed.is_empty() && queues.open.is_empty();
+            is_empty && !queues.is_closed && !mem::take(&mut queues.is_woken)
+        };
         let (mut queues, _) = self
             .arrived
             .wait_timeout_while(lock(&self.queues), wait, is_idle)
@@ -228,6 +238,18 @@ mod tests {
                 "the queue has space again"
             );
         }
+    }
+
+    #[test]
+    fn a_wake_ends_one_wait() {
+        let waiting = Waiting::new(3);
+        waiting.wake();
+        assert_eq!(
+            waiting.recv_timeout(Duration::from_secs(60)),
+            Err(RecvTimeoutError::Timeout)
+        );
+        assert!(waiting.put(false, || frame(1, false)));
+        assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(frame(1, false)));
     }
 
     #[test]

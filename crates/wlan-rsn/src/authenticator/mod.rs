@@ -263,6 +263,22 @@ impl Authenticator {
     /// Starts to replace the pairwise key of a station. Returns false if it has none yet, or a handshake is in
     /// progress.
     pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) -> bool {
+        self.replace_pairwise(station, None, now, rng)
+    }
+
+    /// Starts to replace the PMK and the pairwise key of a station that has authenticated again. Returns false if it has
+    /// no key yet, a handshake is in progress, or the key management does not support the PMK.
+    pub fn renew_pmk(&mut self, station: MacAddr, pmk: &Pmk, now: Duration, rng: &mut dyn CryptoRng) -> bool {
+        self.replace_pairwise(station, Some(pmk), now, rng)
+    }
+
+    fn replace_pairwise(
+        &mut self,
+        station: MacAddr,
+        pmk: Option<&Pmk>,
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+    ) -> bool {
         let Some(entry) = self.stations.get_mut(&station) else {
             return false;
         };
@@ -277,7 +293,11 @@ impl Authenticator {
         {
             return false;
         }
-        entry.handshake = Some(session.rekey(rng));
+        let pmk = pmk.unwrap_or(&session.pmk);
+        if crate::protection_of(&session.association, pmk).is_err() {
+            return false;
+        }
+        entry.handshake = Some(session.rekey(pmk.clone(), rng));
         self.send_message_1(station, now);
         true
     }

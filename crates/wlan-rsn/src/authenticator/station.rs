@@ -50,9 +50,9 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Creates the handshake that replaces the pairwise key.
-    pub(super) fn rekey(&self, rng: &mut dyn CryptoRng) -> Handshake {
-        let mut handshake = Handshake::new(self.association.clone(), self.protection, self.pmk.clone(), rng);
+    /// Creates the handshake that replaces the pairwise key, under this PMK.
+    pub(super) fn rekey(&self, pmk: Pmk, rng: &mut dyn CryptoRng) -> Handshake {
+        let mut handshake = Handshake::new(self.association.clone(), self.protection, pmk, rng);
         handshake.sealed = true;
         if self.association.extended_key_id {
             handshake.key_id = KeyId::new(1 - self.key_id.get()).expect("0 or 1");

@@ -50,10 +50,11 @@ impl KeyManagement {
         word_of(self)
     }
 
-    /// The suite whose handshake `wlan-rsn` implements; `None` if it implements none.
+    /// The suite of a handshake that the emulated air performs; `None` if `wlan-rsn` does not implement the handshake, or
+    /// if it requires an authentication server.
     #[must_use]
     pub fn akm(self) -> Option<Akm> {
-        Akm::from_name(self.word())
+        Akm::from_name(self.word()).filter(|akm| !akm.is_eap())
     }
 
     /// Why management frames must be protected; `None` if they need not be.

@@ -8,8 +8,8 @@ from airtoll.published import Publication, published
 from airtoll.published.publication import ComparisonClaim
 from airtoll.report.material import text
 from airtoll.report.material.grid import Grid
-from airtoll.rtl import PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
-from airtoll.rtl.results import TargetName
+from airtoll.rtl import ALONE, PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
+from airtoll.rtl.results import Group, TargetName
 
 PAPER: Final = "hayajneh-enhanced"
 
@@ -19,7 +19,12 @@ _PART: Final[dict[TargetName, str]] = {
     "ice40": "iCE40 HX8K",
     "cycloneive": "Cyclone IV E",
 }
+_KIND: Final[dict[Group, str]] = {"cbc": "CBC", "ctr": "CTR", "paper": "complete core"}
 _PRINTED_PART: Final = "Cyclone II"
+_WHAT: Final = (
+    "CBC and CTR are the paper's designs (Figs. 8 and 9): AES cores and their chains or counters. All other designs "
+    "are complete cores with framing, keys and memories."
+)
 _SYNTH: Final = "make -C rtl synth"
 _POWER: Final = "make -C rtl power"
 
@@ -46,11 +51,12 @@ class _Printed:
 def grids(results: Results) -> list[Grid]:
     """All tables. A missing measurement is a dash, and the note names the command that measures it."""
     every, printed = all_figures(results), _Printed.of(published(PAPER))
+    cores = [one for one in every if one.group not in ALONE]
     return [
         _resources(every, printed),
         _timing(results, every, printed),
         _power(every),
-        *(_designs(every, target) for target in _PART if _placed(every, target)),
+        *(_designs(cores, target) for target in _PART if _placed(cores, target)),
         _ratios(every, printed),
     ]
 
@@ -81,10 +87,10 @@ def _resources(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     return Grid(
         "rtl-resources",
         "Resource utilization (Table III)",
-        "The complete core, including framing, keys and memories. A logic element is a LUT of four inputs, a register, "
-        "or a LUT with the only register that it drives. LUT4 includes the LUTs of carry chains. The ratio is relative "
-        "to the standard design on the same part. Published: the text prints only the ratio, without the number of "
-        "lanes." + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
+        f"{_WHAT} A logic element is a LUT of four inputs, a register, or a LUT with the only register that it drives. "
+        "LUT4 includes the LUTs of carry chains. The ratio is relative to the standard design of the same kind on the "
+        "same part. Published: the text prints only the ratio, without the number of lanes."
+        + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
         ("Design", "Part", "LE", "LUT4", "of carry", "FF", "RAM blocks", "LE ratio"),
         tuple(rows),
         words=2,
@@ -117,8 +123,9 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
         "Timing analysis in nanoseconds (Table IV)",
         "After placement and routing, medians over the seeds: the slowest paths from an input to a register (Tsu, "
         "including wire and setup), from a register to an output (Tco, including the wire) and from register to "
-        f"register (Clk-Clk). Cycles are per {PAYLOAD_B} B frame in a continuous stream. The total time is that of a "
-        "single frame in an idle core, from its first word in to its last word out, by simulation."
+        f"register (Clk-Clk). {_WHAT} Cycles are per {PAYLOAD_B} B frame in a continuous stream. The total time is "
+        "that of a single frame or message in an idle design, from its first word in to its last word out, by "
+        "simulation."
         + _what_frame(results, timed, printed)
         + _absent((_SYNTH, [value for one in timed for value in (one.fmax_mhz, one.cycles_a_frame)])),
         (
@@ -139,19 +146,19 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
 
 
 def _what_frame(results: Results, timed: Iterable[DesignFigures], printed: _Printed) -> str:
-    """The frame size at which our standard design takes as long as the paper's."""
+    """The sizes at which our standard designs take as long as the paper's."""
     found = []
     for one in timed:
-        if one.group == "standard":
+        if one.group == "standard" or (one.group in ALONE and one.lanes == 1):
             size_b = payload_of(results.points[one.point], one.target, printed.standard_ns)
             if size_b is not None:
-                found.append(f"{size_b:.0f} B on {_PART[one.target]}")
+                found.append(f"{size_b:.0f} B ({one.title} on {_PART[one.target]})")
     if not found:
         return ""
     return (
-        " The text does not state the frame size of its times. Our standard design takes "
-        f"{printed.standard_ns:.0f} ns for a frame of {text.listing(found)}. A comparison of times assumes that frame "
-        "size and parts of equal speed; a comparison of time ratios assumes neither."
+        " The text prints the total times of one standard and one parallel design, without the message, its size or "
+        "the clock. The two times do not determine them. Our standard designs take "
+        f"{printed.standard_ns:.0f} ns for {text.listing(found)}."
     )
 
 
@@ -251,29 +258,34 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
 
 def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     """The two ratios that the paper prints, for every number of lanes."""
-    paper_designs = [one for one in every if one.group == "paper"]
+    paper_designs = [one for one in every if one.group == "paper" or (one.group in ALONE and one.lanes != 1)]
     rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
     rows += [
         (
-            text.counted(one.lanes or 0, "lane"),
+            f"{_KIND[one.group]}: {text.counted(one.lanes or 0, 'lane')}",
             _PART[one.target],
-            text.number(one.speed_up, 2),
+            text.number(one.total_ratio, 2),
             text.number(one.logic_element_ratio, 2),
         )
-        for one in sorted(paper_designs, key=lambda one: (list(_PART).index(one.target), one.lanes or 0))
+        for one in sorted(paper_designs, key=_kind_part_and_lanes)
     ]
     return Grid(
         "rtl-ratios",
         "The paper's comparison: its lanes and the standard design",
-        f"Time ratio: time per {PAYLOAD_B} B frame of the standard design, divided by the time of the lanes, each at "
-        "its clock rate after routing. For Cyclone IV E only the logic is counted. LE ratio: logic elements of the "
-        "complete core. The text does not state the number of lanes of its design."
+        f"{_WHAT} Time ratio, as in the text: total time of the standard design of the same kind for a single frame or "
+        f"message of {PAYLOAD_B} B, divided by the total time of the lanes, each at its clock rate after routing. For "
+        "Cyclone IV E only the logic is counted. LE ratio: logic elements. The text states neither the message nor the "
+        "number of lanes of its parallel design."
         + (f" Not measured yet: {_SYNTH}." if not paper_designs else "")
-        + _absent((_SYNTH, [one.speed_up for one in paper_designs if one.target != "cycloneive"])),
-        ("Lanes", "Part", "Time ratio", "LE ratio"),
+        + _absent((_SYNTH, [one.total_ratio for one in paper_designs if one.target != "cycloneive"])),
+        ("Design", "Part", "Time ratio", "LE ratio"),
         tuple(rows),
         words=2,
     )
+
+
+def _kind_part_and_lanes(one: DesignFigures) -> tuple[int, int, int]:
+    return list(_KIND).index(one.group), list(_PART).index(one.target), one.lanes or 0
 
 
 def _placed(every: Iterable[DesignFigures], target: TargetName) -> bool:

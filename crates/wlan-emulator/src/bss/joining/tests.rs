@@ -111,7 +111,7 @@ fn passes(from: &mut Protection, to: &mut Protection) -> bool {
 
 #[test]
 fn both_ends_get_the_key_of_their_own_handshake() {
-    for akm in Akm::ALL {
+    for akm in Akm::ALL.into_iter().filter(|akm| !akm.is_eap()) {
         for suite in suites() {
             if suite == Suite::Tkip && akm != Akm::WpaPsk {
                 continue;

@@ -6,16 +6,18 @@ use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::authenticator::StartError;
-use wlan_rsn::{Elements, Pmk, sae};
+use wlan_rsn::{Association, Elements, Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::members::{Member, session_of};
-use super::{AccessPoint, BEACON_TU, PROVEN, PROVEN_FOR, Proof, microseconds};
+use super::{
+    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, JOINING_FOR, PROVEN, PROVEN_FOR, Proof, microseconds,
+};
 use super::{Credentials, Outcome, Phase, reason, sae_failure};
 use crate::plane::Endpoint;
 
 /// Refusal of an Association Request.
-enum Refusal {
+pub(super) enum Refusal {
     /// No answer.
     Silent,
     /// An answer with this status code and these elements.
@@ -210,7 +212,15 @@ impl AccessPoint {
             return Err(status::DECLINED.into());
         }
         let (pmk, element) = self.pmk(from, station, elements, rng)?;
-        self.start_handshake(station, &asked.elements, &pmk, rng)?;
+        match &pmk {
+            Some(pmk) => self.start_handshake(station, &asked.elements, pmk, rng)?,
+            None => {
+                self.check_elements(station, &asked.elements)?;
+                if !self.start_eap(station, rng) {
+                    return Err(status::FULL.into());
+                }
+            }
+        }
         if self.proof(station, from).is_some() {
             self.proven.remove(&station);
         }
@@ -218,11 +228,19 @@ impl AccessPoint {
             Some(member) => member.aid,
             None => self.free_aid(),
         };
+        let joining_for = if pmk.is_some() {
+            JOINING_FOR
+        } else {
+            AUTHENTICATING_FOR
+        };
         let member = Member {
             endpoint: from,
             aid,
             pmk,
+            elements: asked.elements,
             began: self.now,
+            session_timeout: None,
+            due: self.now + joining_for,
             session: None,
         };
         self.members.insert(station, member);
@@ -236,7 +254,7 @@ impl AccessPoint {
                 let is_here = |member: &Member| member.endpoint == from;
                 self.proof(station, from).is_some() || self.members.get(&station).is_some_and(is_here)
             }
-            Credentials::Psk(_) | Credentials::Owe => {
+            Credentials::Psk(_) | Credentials::Owe | Credentials::Eap(_) => {
                 self.cookies.check(station, &octets_of(from), cookie, self.now)
             }
         }
@@ -255,7 +273,7 @@ impl AccessPoint {
         }
     }
 
-    fn start_handshake(
+    pub(super) fn start_handshake(
         &mut self,
         station: MacAddr,
         elements: &Elements,
@@ -263,33 +281,43 @@ impl AccessPoint {
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Refusal> {
         let started = self.authenticator.start(station, elements, pmk, self.now, rng);
-        started.map_err(|error| {
-            let code = match error {
-                StartError::Mismatch(mismatch) => mismatch.status_code(),
-                StartError::Full(_) | StartError::Pmk(_) => status::FULL,
-            };
-            let text = format!("association refused with status code {code}: {error}");
-            self.outbox
-                .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
-            code.into()
-        })
+        started.map_err(|error| self.refused(station, &error))
     }
 
-    /// The PMK that the station must prove and, for OWE, the element of the answer.
+    /// Refuses a station whose elements do not match, before it authenticates.
+    fn check_elements(&mut self, station: MacAddr, elements: &Elements) -> Result<(), Refusal> {
+        match Association::negotiate(&self.elements, elements) {
+            Ok(_) => Ok(()),
+            Err(mismatch) => Err(self.refused(station, &mismatch.into())),
+        }
+    }
+
+    fn refused(&mut self, station: MacAddr, error: &StartError) -> Refusal {
+        let code = match error {
+            StartError::Mismatch(mismatch) => mismatch.status_code(),
+            StartError::Full(_) | StartError::Pmk(_) => status::FULL,
+        };
+        let text = format!("association refused with status code {code}: {error}");
+        self.outbox
+            .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
+        code.into()
+    }
+
+    /// The PMK that the station must prove, if it exists before 802.1X, and, for OWE, the element of the answer.
     fn pmk(
         &mut self,
         from: Endpoint,
         station: MacAddr,
         elements: &[u8],
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Pmk, Vec<u8>), Refusal> {
+    ) -> Result<(Option<Pmk>, Vec<u8>), Refusal> {
         if let Some(owe) = &mut self.owe {
             let (element, pmk) = owe
                 .answer(station, elements, rng)
                 .map_err(|error| error.status())?;
-            return Ok((pmk, element));
+            return Ok((Some(pmk), element));
         }
-        let known = || self.members.get(&station).map(|member| member.pmk.clone());
+        let known = || self.members.get(&station).and_then(|member| member.pmk.clone());
         let pmk = match &self.settings.common.credentials {
             Credentials::Psk(pmk) => Some(pmk.clone()),
             Credentials::Sae(_) => self
@@ -297,9 +325,10 @@ impl AccessPoint {
                 .map(|proof| proof.pmk.clone())
                 .or_else(known),
             Credentials::Owe => None,
+            Credentials::Eap(_) => return Ok((None, Vec::new())),
         };
         match pmk {
-            Some(pmk) => Ok((pmk, Vec::new())),
+            Some(pmk) => Ok((Some(pmk), Vec::new())),
             None => Err(status::NOT_AUTHENTICATED.into()),
         }
     }

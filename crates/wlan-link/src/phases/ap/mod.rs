@@ -6,6 +6,7 @@
 //!  none ◄───silence, a sealed Deauthentication, a failed rekey── session ◄─────────────────────┘
 //! ```
 
+mod dot1x;
 mod joining;
 mod session;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
+use wlan_eap::{PassThrough, Secret, radius};
 use wlan_frames::MacAddr;
 use wlan_frames::management::Management;
 use wlan_rsn::authenticator::Limits;
@@ -36,6 +38,8 @@ const PROVEN_FOR: Duration = Duration::from_secs(10);
 const PROVEN: usize = 256;
 /// Maximum time of a member without a session; longer than all retries of the handshake.
 const JOINING_FOR: Duration = Duration::from_secs(10);
+/// The same for a member that the authentication server has not accepted yet; longer than its conversation.
+const AUTHENTICATING_FOR: Duration = Duration::from_secs(70);
 /// Interval of the cleanup.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -52,6 +56,21 @@ pub struct ApSettings {
     pub stations: usize,
     /// Maximum lifetime of the group key.
     pub rekey_group_after: Duration,
+    /// The authentication server; required for [`Credentials::Eap`].
+    pub radius: Option<RadiusSettings>,
+}
+
+/// Settings of the RADIUS client.
+#[derive(Debug, Clone)]
+pub struct RadiusSettings {
+    /// The secret that the access point shares with the server.
+    pub secret: Secret,
+    /// The access point's name for the server: NAS-Identifier.
+    pub nas_identifier: String,
+    /// Maximum octets of an EAP packet to a station.
+    pub framed_mtu_b: u32,
+    /// Maximum time until a station must authenticate again; the server may demand less.
+    pub authenticate_after: Option<Duration>,
 }
 
 /// The result of a completed SAE exchange: the station knows the password.
@@ -71,6 +90,7 @@ pub struct AccessPoint {
     /// Endpoints of stations whose SAE exchange is in progress.
     exchanges: BTreeMap<MacAddr, Endpoint>,
     owe: Option<owe::AccessPoint>,
+    eap: Option<PassThrough>,
     cookies: Cookies,
     /// Completed SAE exchanges, until the stations associate.
     proven: BTreeMap<MacAddr, Proof>,
@@ -103,7 +123,7 @@ impl AccessPoint {
     /// [`Mismatch`]: the ciphers are invalid for RSN.
     ///
     /// # Panics
-    /// If `ciphers` is empty or does not fit an RSN element.
+    /// If `ciphers` is empty or does not fit an RSN element, or with [`Credentials::Eap`] without `radius`.
     pub fn new(settings: ApSettings, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
         let common = &settings.common;
         let group = *common.ciphers.first().expect("at least one cipher");
@@ -118,11 +138,13 @@ impl AccessPoint {
         let sae = sae_parent(common, rng);
         let owe =
             matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, PROVEN));
+        let eap = matches!(common.credentials, Credentials::Eap(_)).then(|| pass_through(&settings));
         let mut access_point = Self {
             elements,
             authenticator,
             sae,
             owe,
+            eap,
             cookies,
             exchanges: BTreeMap::new(),
             proven: BTreeMap::new(),
@@ -165,11 +187,15 @@ impl AccessPoint {
         let machines = [
             self.authenticator.next_timeout(self.now),
             self.sae.as_ref().and_then(sae::Parent::deadline),
+            self.eap.as_ref().and_then(PassThrough::next_timeout),
         ];
         let keep_alive = self.settings.common.keep_alive;
         let sessions = self.members.values().filter_map(|member| member.session.as_ref());
         let sessions = sessions.filter(|session| session.established);
-        let sessions = sessions.map(|session| session.liveness.due(keep_alive).min(session.rekey_at));
+        let sessions = sessions.map(|session| {
+            let due = session.liveness.due(keep_alive).min(session.rekey_at);
+            session.authenticate_at.into_iter().fold(due, Duration::min)
+        });
         due = machines
             .into_iter()
             .flatten()
@@ -204,7 +230,11 @@ impl AccessPoint {
             let to = self.exchanges.get(&peer).copied();
             self.sae_replied(peer, to, reply);
         }
+        if let Some(eap) = &mut self.eap {
+            eap.timeout(now);
+        }
         self.ask_and_rekey(rng);
+        self.drain_eap(rng);
         if now >= self.next_group_rekey {
             self.next_group_rekey = now + self.settings.rekey_group_after;
             self.authenticator.rekey_group(now, rng);
@@ -231,7 +261,7 @@ impl AccessPoint {
         if let Some(sae) = &self.sae {
             self.exchanges.retain(|&station, _| sae.is_open(station));
         }
-        let is_stale = |member: &Member| member.session.is_none() && now >= member.began + JOINING_FOR;
+        let is_stale = |member: &Member| member.session.is_none() && now >= member.due;
         let members = self.members.iter();
         let stale: Vec<MacAddr> = members
             .filter(|(_, member)| is_stale(member))
@@ -240,7 +270,7 @@ impl AccessPoint {
         for station in stale {
             self.authenticator.remove(station);
             self.drain();
-            self.members.remove(&station);
+            self.forget(station);
         }
     }
 
@@ -272,7 +302,7 @@ impl AccessPoint {
                 }
             }
         }
-        self.drain();
+        self.drain_eap(rng);
     }
 
     /// Processes sealed frames from a station without a session, for example after a restart. Tells the station,
@@ -308,9 +338,9 @@ impl AccessPoint {
     }
 
     /// Number of stored entries: members, PMKs waiting for an association, SAE exchanges, their endpoints, unanswered
-    /// handshakes.
+    /// handshakes, conversations with the authentication server.
     #[must_use]
-    pub fn kept(&self) -> [usize; 5] {
+    pub fn kept(&self) -> [usize; 6] {
         let sae = self
             .sae
             .as_ref()
@@ -321,6 +351,7 @@ impl AccessPoint {
             sae,
             self.exchanges.len(),
             self.authenticator.half_open(),
+            self.eap.as_ref().map_or(0, PassThrough::len),
         ]
     }
 
@@ -371,6 +402,23 @@ fn sae_parent(common: &Settings, rng: &mut dyn CryptoRng) -> Option<sae::Parent>
         vec![password.clone()],
         sae::Limits::default(),
         secret(rng),
+    ))
+}
+
+/// The pass-through authenticator of an access point with an authentication server.
+fn pass_through(settings: &ApSettings) -> PassThrough {
+    let common = &settings.common;
+    let radius = settings
+        .radius
+        .as_ref()
+        .expect("802.1X requires an authentication server");
+    PassThrough::new(radius::Client::new(
+        radius.secret.clone(),
+        radius::Timing::default(),
+        common.address,
+        &common.ssid,
+        &radius.nas_identifier,
+        radius.framed_mtu_b,
     ))
 }
 

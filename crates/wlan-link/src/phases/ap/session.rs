@@ -2,6 +2,7 @@
 
 use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
+use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
@@ -19,10 +20,17 @@ impl AccessPoint {
         if !self.members.contains_key(&from) {
             return self.class_3(from, frame.endpoint);
         }
-        // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
-        let _ = self
-            .authenticator
-            .receive(from, pdu, frame.protected, self.now, rng);
+        match Pdu::parse(pdu) {
+            Some(Pdu::Key) => {
+                // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
+                let _ = self
+                    .authenticator
+                    .receive(from, pdu, frame.protected, self.now, rng);
+            }
+            Some(Pdu::Eap(packet)) => self.eap_packet(from, packet, frame.protected, rng),
+            Some(Pdu::Start) => self.eap_wanted(from, frame.protected, rng),
+            Some(Pdu::Logoff) | None => {}
+        }
     }
 
     /// Processes a sealed management frame, whose transmitter is authentic.
@@ -138,6 +146,8 @@ impl AccessPoint {
             asked: None,
             liveness: Liveness::new(self.now),
             rekey_at: self.now + self.settings.common.rekey_after,
+            authenticate_at: None,
+            renewed: None,
         });
     }
 
@@ -153,6 +163,7 @@ impl AccessPoint {
         session.liveness.hear(now);
         let cipher = session.suite.name();
         if std::mem::replace(&mut session.established, true) {
+            self.authenticate_later(station);
             self.outbox
                 .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
             return;
@@ -160,6 +171,7 @@ impl AccessPoint {
         let took = now.saturating_sub(*began);
         let addresses: Vec<String> = session.lease.addresses.iter().map(ToString::to_string).collect();
         let asked = session.asked.take();
+        self.authenticate_later(station);
         let text = format!(
             "connected with {akm} and {cipher}, {:.1} ms after its association{}{}",
             took.as_secs_f64() * 1e3,
@@ -209,18 +221,34 @@ impl AccessPoint {
     /// Queries silent stations, ends sessions without an answer, and starts rekeys that are due.
     pub(super) fn ask_and_rekey(&mut self, rng: &mut dyn CryptoRng) {
         let (now, common) = (self.now, &self.settings.common);
-        let mut asked = Vec::new();
+        let (mut asked, mut due) = (Vec::new(), Vec::new());
         for (&station, member) in &mut self.members {
             let Some(session) = member.session.as_mut().filter(|session| session.established) else {
                 continue;
             };
-            if now >= session.rekey_at {
+            let authenticates = self.eap.as_ref().is_some_and(|eap| eap.is_open(station));
+            if let Some(pmk) = &session.renewed {
+                if self.authenticator.renew_pmk(station, pmk, now, rng) {
+                    session.renewed = None;
+                }
+            } else if now >= session.rekey_at && !authenticates {
                 session.rekey_at = now + common.rekey_after;
                 self.authenticator.rekey_pairwise(station, now, rng);
+            }
+            if session.authenticate_at.is_some_and(|at| now >= at) {
+                session.authenticate_at = None;
+                due.push(station);
             }
             match session.liveness.poll(common.keep_alive, now) {
                 Asked::Wait => {}
                 other => asked.push((station, other)),
+            }
+        }
+        for station in due {
+            if !self.start_eap(station, rng)
+                && let Some(session) = session_of(&mut self.members, station)
+            {
+                session.authenticate_at = Some(now);
             }
         }
         for (station, what) in asked {
@@ -249,7 +277,10 @@ impl AccessPoint {
         }
     }
 
-    fn forget(&mut self, station: MacAddr) {
+    pub(super) fn forget(&mut self, station: MacAddr) {
+        if let Some(eap) = &mut self.eap {
+            eap.remove(station);
+        }
         // A proof that is still waiting belongs to a newer exchange, whose Confirm may have to be retransmitted.
         if let Some(sae) = &mut self.sae
             && !self.proven.contains_key(&station)

@@ -239,7 +239,7 @@ impl Station {
                 };
                 self.outbox.send_request(found.destination(), body);
             }
-            State::Searching { .. } | State::Joined { .. } => {}
+            State::Searching { .. } | State::Proving { .. } | State::Joined { .. } => {}
         }
     }
 
@@ -332,7 +332,7 @@ impl Station {
     fn associate(&mut self, pmk: Option<Pmk>, cookie: Vec<u8>, rng: &mut dyn CryptoRng) {
         let owe = match &self.settings.common.credentials {
             Credentials::Owe => owe::Station::new(&GROUPS, rng).map(Box::new),
-            Credentials::Psk(_) | Credentials::Sae(_) => None,
+            Credentials::Psk(_) | Credentials::Sae(_) | Credentials::Eap(_) => None,
         };
         let State::Authenticating { found, .. } = &self.state else {
             return;
@@ -357,7 +357,9 @@ impl Station {
             State::Associating { found, .. } if found.bssid == from => {}
             _ => return,
         }
-        if code == status::SUCCESS {
+        if code == status::SUCCESS && matches!(self.settings.common.credentials, Credentials::Eap(_)) {
+            self.start_proving(rng);
+        } else if code == status::SUCCESS {
             self.start_handshake(elements, rng);
         } else {
             self.association_refused(code, elements, rng);
@@ -393,7 +395,6 @@ impl Station {
 
     /// Starts the 4-way handshake after an Association Response with these elements.
     fn start_handshake(&mut self, elements: &[u8], rng: &mut dyn CryptoRng) {
-        let now = self.now;
         // OWE: an answer without a public key is invalid.
         let Some(pmk) = self.pmk_after(elements) else {
             return;
@@ -402,6 +403,12 @@ impl Station {
             return;
         };
         let (found, early) = (found.clone(), early.take());
+        self.join(found, pmk, early, rng);
+    }
+
+    /// Waits for the 4-way handshake. `early` is a message that has already arrived.
+    pub(super) fn join(&mut self, found: Found, pmk: Pmk, early: Option<Vec<u8>>, rng: &mut dyn CryptoRng) {
+        let now = self.now;
         let machine = Supplicant::new(
             self.settings.common.address,
             found.bssid,
@@ -425,6 +432,7 @@ impl Station {
             admitted: false,
             refused: false,
             session: None,
+            eap: None,
         };
     }
 
@@ -436,6 +444,8 @@ impl Station {
         match &self.settings.common.credentials {
             Credentials::Psk(pmk) => Some(pmk.clone()),
             Credentials::Sae(_) => pmk.clone(),
+            // The authentication server provides it later.
+            Credentials::Eap(_) => None,
             Credentials::Owe => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
         }
     }
@@ -446,6 +456,7 @@ impl Station {
             State::Searching { .. } => None,
             State::Authenticating { found, .. }
             | State::Associating { found, .. }
+            | State::Proving { found, .. }
             | State::Joined { found, .. } => Some(found.bssid),
         };
         let mut text = why.to_owned();

@@ -1,6 +1,7 @@
 //! Keys, data and termination: after the association.
 
 use rand_core::CryptoRng;
+use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
@@ -15,9 +16,15 @@ use crate::plane::ControlFrame;
 impl Station {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
+        if let Some(Pdu::Eap(packet)) = Pdu::parse(pdu) {
+            return self.eap_packet(frame, packet, rng);
+        }
         match &mut self.state {
             State::Associating { found, early, .. } if frame.transmitter == found.bssid => {
                 *early = Some(pdu.to_vec());
+            }
+            State::Proving { found, .. } if frame.transmitter == found.bssid => {
+                self.early_message(pdu, rng);
             }
             State::Joined {
                 found,
@@ -137,12 +144,17 @@ impl Station {
         let now = self.now;
         let common = &self.settings.common;
         let State::Joined {
-            supplicant, session, ..
+            supplicant,
+            session,
+            eap,
+            ..
         } = &mut self.state
         else {
             return;
         };
         supplicant.timeout(now);
+        // Unanswered: the access point ends the session if it insists on the authentication.
+        eap.take_if(|eap| now >= eap.until);
         let Some(session) = session else {
             return;
         };

@@ -1,21 +1,24 @@
 //! The station's state machine.
 //!
 //! ```text
-//!  searching ──found──► authenticating ──► associating ──► handshake ──► connected
-//!      ▲                      │                 │              │              │
+//!  searching ──found──► authenticating ──► associating ──► (802.1X) ──► handshake ──► connected
+//!      ▲                      │                 │               │            │              │
 //!      └── back off from that access point, longer each time ◄────────────────┴ silence, a sealed Deauthentication
 //! ```
 //! After a failed attempt, the station backs off from the access point for 250 ms, doubling up to 8 s. After a wrong
-//! passphrase, it backs off for 30 s, doubling up to 5 minutes. It tries other access points meanwhile.
+//! passphrase, or if it and the authentication server do not accept each other, it backs off for 30 s, doubling up to 5 minutes. It tries other access points meanwhile.
 
 mod attempt;
 mod connected;
+mod dot1x;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
 use serde::Serialize;
 use wlan_ciphers::Suite;
+use wlan_eap::peer;
 use wlan_frames::MacAddr;
 use wlan_frames::beacon::Beacon;
 use wlan_frames::management::Management;
@@ -29,6 +32,7 @@ use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Liveness, Steady};
 use super::{Action, Installed, Outcome, Phase, Settings, Traffic};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
+use dot1x::Conversation;
 
 /// Retransmission interval of Probe Requests: initial value, which doubles up to the second value.
 const PROBE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
@@ -50,6 +54,8 @@ pub struct StaSettings {
     pub probes_to: Endpoint,
     /// The address of the only acceptable access point, if any.
     pub bssid: Option<MacAddr>,
+    /// The station's identity and method; required for [`Credentials::Eap`](super::Credentials::Eap).
+    pub eap: Option<Arc<peer::Settings>>,
 }
 
 /// State of a station.
@@ -130,6 +136,8 @@ enum State {
         /// A handshake message that arrived before the Association Response.
         early: Option<Vec<u8>>,
     },
+    /// 802.1X, by the authentication server.
+    Proving { found: Found, eap: Box<Conversation> },
     /// Handshake in progress, then data.
     Joined {
         found: Found,
@@ -140,6 +148,8 @@ enum State {
         /// An unprotected frame claimed that the MIC of message 2 was wrong.
         refused: bool,
         session: Option<Session>,
+        /// A conversation with the authentication server during the session.
+        eap: Option<Box<Conversation>>,
     },
 }
 
@@ -231,8 +241,12 @@ impl Station {
             }
             State::Authenticating { sae: Some(sae), .. } => sae.deadline().unwrap_or(self.now),
             State::Authenticating { request, .. } | State::Associating { request, .. } => request.next,
+            State::Proving { eap, .. } => eap.due(),
             State::Joined {
-                supplicant, session, ..
+                supplicant,
+                session,
+                eap,
+                ..
             } => {
                 let keep_alive = self.settings.common.keep_alive;
                 let handshake = supplicant.next_timeout(self.now);
@@ -244,7 +258,8 @@ impl Station {
                         asking,
                     ]
                 });
-                let all = session.flatten().chain(handshake);
+                let eap = eap.as_ref().map(|eap| eap.until);
+                let all = session.flatten().chain(handshake).chain(eap);
                 // Without any deadline the machine would stop.
                 all.min().unwrap_or(self.now)
             }
@@ -281,6 +296,7 @@ impl Station {
         match &self.state {
             State::Searching { .. } => self.search(rng),
             State::Authenticating { .. } | State::Associating { .. } => self.press_on(rng),
+            State::Proving { .. } => self.keep_proving(),
             State::Joined { .. } => self.keep_up(),
         }
         self.drain();
@@ -326,9 +342,9 @@ impl Station {
     pub fn state(&self) -> StaState {
         let (phase, found, session) = match &self.state {
             State::Searching { .. } => (Phase::Discovery, None, None),
-            State::Authenticating { found, .. } | State::Associating { found, .. } => {
-                (Phase::Authentication, Some(found), None)
-            }
+            State::Authenticating { found, .. }
+            | State::Associating { found, .. }
+            | State::Proving { found, .. } => (Phase::Authentication, Some(found), None),
             State::Joined {
                 found, session: None, ..
             } => (Phase::Keys, Some(found), None),

@@ -95,10 +95,10 @@ fn an_access_point_keeps_no_state_for_frames_from_group_addresses_or_its_own() {
         world.ap().receive(&frame, now, &mut rng);
         world.ap().kept()
     };
-    assert_eq!(kept_after_commit_from(AP), [0; 5]);
-    assert_eq!(kept_after_commit_from(MacAddr([3, 0, 0, 0, 0, 9])), [0; 5]);
-    assert_eq!(kept_after_commit_from(MacAddr::BROADCAST), [0; 5]);
-    assert_eq!(kept_after_commit_from(station(7)), [0, 0, 1, 1, 0]);
+    assert_eq!(kept_after_commit_from(AP), [0; 6]);
+    assert_eq!(kept_after_commit_from(MacAddr([3, 0, 0, 0, 0, 9])), [0; 6]);
+    assert_eq!(kept_after_commit_from(MacAddr::BROADCAST), [0; 6]);
+    assert_eq!(kept_after_commit_from(station(7)), [0, 0, 1, 1, 0, 0]);
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn an_access_point_keeps_endpoints_only_of_open_sae_exchanges() {
         let mut rng = TestRng(1);
         world.ap().receive(&frame, now, &mut rng);
         world.settle(AP);
-        let [.., exchanges, endpoints, _] = world.ap().kept();
+        let [.., exchanges, endpoints, _, _] = world.ap().kept();
         assert!(
             endpoints <= exchanges && exchanges <= 64,
             "{endpoints} of {exchanges}"
         );
     }
-    let [.., endpoints, _] = world.ap().kept();
+    let [.., endpoints, _, _] = world.ap().kept();
     assert!(endpoints > 0);
     assert!(
         world.run(5, |world| world.is_connected(1)),

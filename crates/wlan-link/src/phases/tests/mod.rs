@@ -2,6 +2,8 @@
 
 mod attacks;
 mod connecting;
+mod enterprise;
+mod radius_server;
 mod sessions;
 mod world;
 
@@ -11,7 +13,13 @@ use super::*;
 use crate::plane::{ControlBody, ControlFrame};
 use world::*;
 
-const AKMS: [Akm; 3] = [Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
+const AKMS: [Akm; 5] = [
+    Akm::WpaPskSha256,
+    Akm::Sae,
+    Akm::Owe,
+    Akm::WpaEap,
+    Akm::WpaEapSha256,
+];
 
 /// Runs until `from` sends a management frame that `wanted` selects, and takes it off the air.
 fn intercepted(world: &mut World, from: MacAddr, wanted: fn(&Body<'_>) -> bool) -> Vec<u8> {

@@ -11,7 +11,10 @@ use rand_core::Rng;
 use wlan_frames::management::{Body, Management};
 use wlan_rsn::psk;
 
+use wlan_eap::{Secret, peer};
+
 use super::super::*;
+use super::radius_server::{CA, CLIENT, RadiusServer, SECRET, SERVER_NAME};
 use crate::plane::{ControlBody, ControlFrame};
 
 pub const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa0]);
@@ -28,6 +31,7 @@ pub fn credentials(akm: Akm, passphrase: &str) -> Credentials {
             Credentials::Sae(Arc::new(password))
         }
         Akm::Owe => Credentials::Owe,
+        Akm::WpaEap | Akm::WpaEapSha256 => Credentials::Eap(akm),
         // Skips PBKDF2, which is slow and has its own tests.
         _ => {
             let mut key = [0; psk::PSK_LEN];
@@ -58,6 +62,12 @@ pub fn ap_settings(akm: Akm) -> ApSettings {
         addressing: Addressing::new(&prefixes, true),
         stations: 2007,
         rekey_group_after: Duration::from_secs(86_400),
+        radius: akm.is_eap().then(|| RadiusSettings {
+            secret: Secret::new(SECRET.to_vec().into()),
+            nas_identifier: "office".into(),
+            framed_mtu_b: 1400,
+            authenticate_after: None,
+        }),
     }
 }
 
@@ -66,7 +76,17 @@ pub fn sta_settings(last: u8, akm: Akm) -> StaSettings {
         common: settings(station(last), akm, "correct horse"),
         probes_to: Endpoint::Ethernet(MacAddr::BROADCAST),
         bssid: None,
+        eap: akm.is_eap().then(|| eap_settings(CA, SERVER_NAME, CLIENT)),
     }
+}
+
+pub fn eap_settings(ca: &[u8], name: &str, client: &[u8]) -> Arc<peer::Settings> {
+    Arc::new(peer::Settings {
+        method: peer::Method::Tls,
+        identity: b"station@airtoll.example".to_vec(),
+        anonymous_identity: None,
+        tls: peer::Tls::new(ca, name, Some((client, client))).unwrap(),
+    })
 }
 
 /// The keys and addresses that an end has installed, in place of its data plane.
@@ -145,6 +165,8 @@ pub struct World {
     pub channel: Channel,
     pub order: u64,
     pub cut: bool,
+    pub server: RadiusServer,
+    pub server_is_up: bool,
 }
 
 impl World {
@@ -158,6 +180,8 @@ impl World {
             channel: Channel::default(),
             order: 0,
             cut: false,
+            server: RadiusServer::default(),
+            server_is_up: true,
         };
         world.start_ap(akm);
         for last in 1..=stations {
@@ -258,6 +282,12 @@ impl World {
                     plane.peers.remove(&peer).expect("the peer was admitted");
                 }
                 Action::Assign(addresses) => plane.assigned = addresses,
+                Action::Radius(datagram) => {
+                    if let (true, End::Ap(ap)) = (self.server_is_up, &mut *end) {
+                        let answer = self.server.answer(&datagram);
+                        ap.radius(&answer, self.now + self.jump, &mut self.rng);
+                    }
+                }
                 Action::Tell(event) => plane.events.push(event),
             }
         }
