@@ -475,12 +475,12 @@ mod tests {
             "",
             "serve",
             "serve sctp 127.0.0.1:1 9",
-            "ping udp localhost 64 9 9",
-            "ping udp 127.0.0.1:1 64 0 9",
+            "ping udp localhost 64 9 9 0",
+            "ping udp 127.0.0.1:1 64 0 9 0",
             "pong tcp 127.0.0.1:1 9",
         ] {
             assert_eq!(run(line), 2, "{line}");
         }
-        assert_eq!(run("ping tcp 127.0.0.1:1 3 9 9"), 1);
+        assert_eq!(run("ping tcp 127.0.0.1:1 3 9 9 0"), 1);
     }
 }

@@ -259,13 +259,16 @@ class _Model:
             found = zip(start, vector, strict=True)
             return {**none, **{name: float(f"{value:.3g}") for name, value in found}}
 
+        def errors(vector: Iterable[float]) -> list[float]:
+            return [each.log_error for each in self.residuals(targets, settings(vector))]
+
         first = np.array(list(start.values()))
         found = least_squares(
-            lambda vector: [each.log_error for each in self.residuals(targets, settings(vector))],
+            errors,
             first,
             bounds=(0.0, np.inf),
             x_scale=first,
-            diff_step=_STEP,
+            diff_step=[_STEP] * len(start),
             loss="soft_l1",
             f_scale=_TYPICAL,
             xtol=1e-2,

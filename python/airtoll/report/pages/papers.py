@@ -2,22 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from airtoll.errors import UsageError
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.pages.markdown import grid_lines, in_markdown
-from airtoll.report.parts import answer, sentences
+from airtoll.report.parts import answer, card, sentences
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.study.quantity import CLOCK, FRAME_TIME, OCTET_TIME
-
-_CARD: Final = {"processor_frame": FRAME_TIME, "processor_byte": OCTET_TIME, "processor_clock": CLOCK}
-"""The settings of `[link]` that describe the card's processor."""
 
 
 def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
@@ -66,13 +61,6 @@ def _section(paper: BesidePublication) -> list[str]:
     for grid in (origin(data), Claims(data, paper.publication).grid(), paper.grid()):
         if grid.rows:
             lines += grid_lines(grid, level=3)
-    for metric, sentence in paper.card_sentences().items():
-        lines += [
-            f"### A card's processor fitted to the paper's {text.within(metric)}",
-            "",
-            in_markdown(sentence),
-            "",
-        ]
     return lines
 
 
@@ -98,18 +86,7 @@ def _origin(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "Replicates per cell", f"{least}{method.repeats}{discarded}"
     yield "Runs", f"{len(data.runs)} planned, {len(data.counting)} counted"
     yield "Duration of a probe", f"{method.duration:g} s after {method.warmup:g} s"
-    yield "Card", _card(data)
+    yield "Card", card.place(data)
     versions = sorted({run.record.versions.airtoll or "unknown" for run in data.runs if run.record})
     yield "airtoll", text.listing(versions)
     yield "Recorded", f"{data.created:%Y-%m-%d}"
-
-
-def _card(data: ReportData) -> str:
-    """Where frames are sealed, and the processor of the card."""
-    at = {run.run.cell.crypto_at for run in data.runs}
-    settings = data.plan.link.model_dump(include=set(_CARD), exclude_none=True)
-    processor = ", ".join(f"{name} {_CARD[name].text(value)}" for name, value in settings.items())
-    if at == {"host"} and not processor:
-        return "none: hosts seal the frames"
-    where = text.listing(text.factor("crypto_at", each) for each in sorted(at))
-    return text.joined(where + ("," if processor else ""), processor)

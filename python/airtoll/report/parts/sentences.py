@@ -6,7 +6,7 @@ from typing import Any
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts import round_trips
+from airtoll.report.parts import card, round_trips
 from airtoll.study.cell import Method
 from airtoll.study.probes import PROBES
 
@@ -101,6 +101,8 @@ def _planned(data: ReportData) -> Iterator[str]:
         f"runs for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
     )
     yield from round_trips.tool_sentences(data)
+    if (of_card := card.sentence(data)) is not None:
+        yield of_card
     yield from _loads(data)
     yield from _profiles(data)
     yield from _stacks(data)
