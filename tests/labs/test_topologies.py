@@ -171,7 +171,7 @@ def least_rtt_ms(lab: Air, cell: Cell) -> float:
     """The shortest of many round trips, which other load of the machine does not prolong."""
     method = Method(repeats=1, discard_first=0, duration=0.6, warmup=0.2, seed=1)
     with lab.open(cell, seed=1) as link:
-        measured = Rtt("pingpong").measure(link, cell, method)
+        measured = Rtt().measure(link, cell, method)
     return min(s.value for s in measured.samples if s.metric == "rtt" and s.value is not None)
 
 
@@ -210,7 +210,13 @@ def test_drops_at_full_wire_and_processor_queues_are_counted(lab: Air, cell: Mak
         assert counters["sta"]["drops_processor"] > 0
         assert counters["ap"]["drops_processor"] == 0
         assert 0 < counters["sta"]["processor_busy_s"] <= counters["elapsed_s"]
-        assert link.facts["processor"] == {"frame_us": 1000.0, "byte_ns": 225.0, "queue_limit": 512}
+        assert link.facts["processor"] == {
+            "frame_us": 1000.0,
+            "byte_ns": 225.0,
+            "latency_us": 0.0,
+            "latency_byte_ns": 0.0,
+            "receive_limit": 512,
+        }
 
 
 def throughput_bit_per_s(measurement: Measurement) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from airtoll.errors import UsageError
-from airtoll.prediction import Predictions, Residual, Target, fit_card, rms_percent, targets_of
+from airtoll.prediction import CardTarget, Predictions, Residual, fit_card, rms_percent, targets_of
 from airtoll.prediction.card import FITTED, FOLDS, start_of
 from airtoll.published import published
 from airtoll.study import LinkSettings, expand, find_study, load_study
@@ -38,12 +38,12 @@ def cell(security: str, packet_b: int) -> Cell:
     )
 
 
-def target(security: str, packet_b: int, value: float = 1.0) -> Target:
+def target(security: str, packet_b: int, value: float = 1.0) -> CardTarget:
     of = cell(security, packet_b)
-    return Target(f"{security} {packet_b} B", "throughput", value, (of,), max)
+    return CardTarget(f"{security} {packet_b} B", "throughput", value, (of,), max)
 
 
-def figures(card: Mapping[str, float]) -> list[Target]:
+def figures(card: Mapping[str, float]) -> list[CardTarget]:
     """The figures of a paper whose cards are this one."""
     known = predictions()
     blank = [target(security, packet_b) for packet_b in SIZES for security in ("open", "ccmp")]
@@ -84,9 +84,9 @@ def test_only_settings_that_the_figures_determine_are_fitted() -> None:
     assert set(start_of(one_size)) == {"forward_ipv4", "processor_byte"}
     several = [*one_size, target("ccmp", 256, 10e6)]
     assert set(start_of(several)) == {"forward_ipv4", "forward_byte", "processor_byte", "processor_frame"}
-    relative = Target("change", "throughput", 0.9, (cell("ccmp", 1408),), max, to_open=True)
+    relative = CardTarget("change", "throughput", 0.9, (cell("ccmp", 1408),), max, to_open=True)
     assert set(start_of([relative])) == {"processor_byte"}
-    of_wep = Target("wep", "throughput", 30e6, (cell("wep104", 1408),), max)
+    of_wep = CardTarget("wep", "throughput", 30e6, (cell("wep104", 1408),), max)
     assert "processor_clock" in start_of([*one_size, of_wep])
 
 

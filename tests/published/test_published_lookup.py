@@ -53,8 +53,8 @@ def test_a_mean_over_the_rates_is_no_value_of_one_rate() -> None:
 def test_changes_and_values_are_kept_apart() -> None:
     publication = published("hayajneh-enhanced")
     levels = {"security": "enhanced1", "crypto_at": "host", "packet_size": 1408}
-    assert not matching(publication, levels, "delay")
-    (change,) = matching(publication, levels, "delay", changes=True)
+    assert not matching(publication, levels, "video_rtt")
+    (change,) = matching(publication, levels, "video_rtt", changes=True)
     assert (change.value, change.unit, change.change) == (20, "%", "higher")
     assert float(change.standard_value) == pytest.approx(1.2)
 

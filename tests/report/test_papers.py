@@ -62,7 +62,7 @@ def test_the_results_of_a_paper_share_a_page_with_their_origins(tmp_path: Path) 
         assert facts["Values"] == values
         assert facts["Replicates per cell"] == "3"
         assert facts["Runs"] == "24 planned, 24 counted"
-        assert facts["Card"] == "none: hosts seal the frames"
+        assert facts["Card"] == "none: hosts encrypt the frames"
         assert facts["airtoll"] == "0.1.0"
     assert "Simulated here" in of_sim
     assert "Measured here" in imported

@@ -162,7 +162,7 @@ def test_the_method_describes_loads_sizes_and_probes(make: Make) -> None:
 
 def test_the_method_describes_offered_loads(make: Make) -> None:
     said = method(make, transports=("udp",), factors={"offered": (7.0, 4.0)})
-    assert "Each sender offers 4 and 12 Mbit/s of UDP payload." in said
+    assert "Each sender offers 4 and 7 Mbit/s of UDP payload." in said
     assert "TCP" not in said
     assert "1.25 times" not in said
 

@@ -26,6 +26,9 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         "offered": "2.5 Mbit/s",
         "wired_rate": 1000,
         "wired_delay": "2 ms",
+        "crypto_at": "card",
+        "forward_ipv4": "1 us",
+        "forward_ipv6": "2 us",
         "processor_frame": "5 us",
         "processor_byte": "2.5 ns",
     }
@@ -40,10 +43,24 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         "beacon_interval_tu": 100,
         "offered_mbps": 2.5,
         "wired": {"rate_mbps": 1000.0, "delay_us": 2000.0},
-        "processor": {"frame_us": 5.0, "byte_ns": 2.5},
+        "processor": {"forward_us": 1.0, "frame_us": 5.0, "byte_ns": 2.5},
     }
     assert {key: wire[key] for key in expected} == expected
-    assert not set(words) - {"wired"} & set(wire)
+    assert not (set(words) - {"crypto_at"}) & set(wire)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ({"processor_byte": "2 ns"}, "processor_byte: requires crypto_at card"),
+        ({"forward_ipv6": "2 us", "crypto_at": "host"}, "forward_ipv6: requires crypto_at card"),
+        ({"host_frame": "2 us", "crypto_at": "card"}, "host_frame: requires crypto_at host"),
+    ],
+)
+def test_times_of_a_processor_that_does_not_encrypt_are_refused(words: dict[str, str], error: str) -> None:
+    with pytest.raises(WordError) as raised:
+        read_scenario(words)
+    assert str(raised.value) == error
 
 
 @pytest.mark.parametrize(

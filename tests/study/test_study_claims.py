@@ -9,7 +9,7 @@ from airtoll.errors import UsageError
 from airtoll.stats import METRICS
 from airtoll.study import expand, load_study
 from airtoll.study.cell import Plan
-from airtoll.study.claims import CLAIM_METRICS, Equality, Interaction, Ordering, Trend
+from airtoll.study.claims import CLAIM_METRICS, EqualityForm, InteractionForm, OrderingForm, TrendForm
 
 STUDY = """
 title = "Claims"
@@ -82,14 +82,14 @@ def test_every_metric_of_the_statistics_can_be_claimed() -> None:
 def test_each_kind_has_its_form(load: Load) -> None:
     plan = load(STUDY + ORDERING + EQUALITY + TREND + INTERACTION)
     ordering, equality, trend, interaction = (claim.form() for claim in plan.claims)
-    assert isinstance(ordering, Ordering)
+    assert isinstance(ordering, OrderingForm)
     assert (ordering.better, ordering.worse, ordering.at_most) == ("open", "ccmp", 3.0)
     assert ordering.where.given() == {"packet_size": 1408}
-    assert isinstance(equality, Equality)
+    assert isinstance(equality, EqualityForm)
     assert (equality.of, equality.within) == (("ipv4", "ipv6"), 2.0)
-    assert isinstance(trend, Trend)
+    assert isinstance(trend, TrendForm)
     assert (trend.over, trend.way) == ("packet_size", "rises")
-    assert isinstance(interaction, Interaction)
+    assert isinstance(interaction, InteractionForm)
     assert (interaction.larger, interaction.smaller) == ("lowest", 1408)
 
 

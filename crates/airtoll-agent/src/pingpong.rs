@@ -285,7 +285,7 @@ fn command(args: &[String]) -> Result<(), ProgramError> {
         ("ping", [message_len_b, window_ms, reply_timeout_ms, pause_ms]) => {
             let message_len_b = parse(message_len_b, "a number of octets")?;
             let (window, timeout) = (milliseconds(window_ms)?, milliseconds(reply_timeout_ms)?);
-            let pause = milliseconds(pause_ms)?;
+            let pause = Duration::from_millis(parse(pause_ms, "a number of milliseconds")?);
             let pings = ping(address, transport, message_len_b, window, timeout, pause)?;
             let asked = json!({
                 "pingpong": env!("CARGO_PKG_VERSION"),

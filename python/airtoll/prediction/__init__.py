@@ -9,7 +9,7 @@ Everything here is computed from a plan and from numbers; nothing is measured.
 """
 
 from airtoll.prediction.attribution import ATTRIBUTED, PARTS, Attribution, Part, attribute, chain, modelled
-from airtoll.prediction.card import FITTED, CardFit, Residual, Target, fit_card, rms_percent, targets_of
+from airtoll.prediction.card import FITTED, CardFit, CardTarget, Residual, fit_card, rms_percent, targets_of
 from airtoll.prediction.predictions import Case, Prediction, Predictions, case_of
 from airtoll.prediction.whatif import Alternative, alternatives
 
@@ -20,12 +20,12 @@ __all__ = [
     "Alternative",
     "Attribution",
     "CardFit",
+    "CardTarget",
     "Case",
     "Part",
     "Prediction",
     "Predictions",
     "Residual",
-    "Target",
     "alternatives",
     "attribute",
     "case_of",

@@ -49,7 +49,7 @@ _STEP: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Target:
+class CardTarget:
     """A published figure: the statistic of the predictions of some cells, or of their ratios to the open network."""
 
     name: str
@@ -78,13 +78,13 @@ PREDICTED: Final = ("throughput", "rtt", "ftp_rate")
 """The metrics that depend on the processor of a card and that papers print."""
 
 
-def targets_of(publication: Publication, cells: Collection[Cell]) -> tuple[Target, ...]:
+def targets_of(publication: Publication, cells: Collection[Cell]) -> tuple[CardTarget, ...]:
     """The paper's own figures that some of the cells have, sorted by metric and condition; printed twice, once.
 
     Decreases are relative to the open network. Where a printed and an implied figure have one condition, the printed
     figure counts. Extremes over a factor repeat the figure of one cell.
     """
-    found: dict[tuple[object, ...], Target] = {}
+    found: dict[tuple[object, ...], CardTarget] = {}
     for point in (*publication.points, *implied_points(publication)):
         if point.metric not in PREDICTED or point.quoted:
             continue
@@ -96,19 +96,19 @@ def targets_of(publication: Publication, cells: Collection[Cell]) -> tuple[Targe
     return tuple(sorted(found.values(), key=_order))
 
 
-def _order(target: Target) -> tuple[object, ...]:
+def _order(target: CardTarget) -> tuple[object, ...]:
     """The kind of a figure, then its packet size and its name."""
     first = target.cells[0]
     kind = (target.metric, target.to_open, first.transport, first.phy, first.security, first.ip)
     return *kind, first.packet_size, target.name
 
 
-def _target(point: Point, cells: tuple[Cell, ...]) -> Target:
+def _target(point: Point, cells: tuple[Cell, ...]) -> CardTarget:
     metric = METRICS[point.metric]
     value = float(point.standard_value)
     over = f", {point.statistic or 'mean'} over {' and '.join(point.over)}" if point.over else ""
     change = f" {point.change} than open" if point.change else ""
-    return Target(
+    return CardTarget(
         f"{point.metric}{change}: {point.condition.text()}{over}",
         point.metric,
         value if point.change else value / metric.scale,
@@ -122,7 +122,7 @@ def _target(point: Point, cells: tuple[Cell, ...]) -> Target:
 class Residual:
     """A published figure and its prediction."""
 
-    target: Target
+    target: CardTarget
     predicted: float
 
     @property
@@ -151,7 +151,7 @@ def rms_percent(residuals: Collection[Residual]) -> float:
     return 100 * (exp(sqrt(sum(each.log_error**2 for each in residuals) / len(residuals))) - 1)
 
 
-def start_of(targets: Sequence[Target]) -> dict[str, float]:
+def start_of(targets: Sequence[CardTarget]) -> dict[str, float]:
     """The settings that these figures can determine, with initial values: a fraction of the time of a packet.
 
     Times of forwarding require absolute figures, times per packet and per octet require several packet sizes, and
@@ -180,13 +180,13 @@ def start_of(targets: Sequence[Target]) -> dict[str, float]:
     return start
 
 
-def _is_of_tcp(target: Target) -> bool:
+def _is_of_tcp(target: CardTarget) -> bool:
     """Whether it is an absolute throughput of TCP."""
     absolute = target.metric != "rtt" and not target.to_open
     return absolute and any(cell.transport == "tcp" for cell in target.cells)
 
 
-def _packet_us(target: Target) -> float:
+def _packet_us(target: CardTarget) -> float:
     """The time of a packet: from its throughput, or half of its round trip."""
     if target.metric == "rtt":
         return 1e3 * target.value / 2
@@ -195,7 +195,7 @@ def _packet_us(target: Target) -> float:
 
 
 def fit_card(
-    targets: Sequence[Target],
+    targets: Sequence[CardTarget],
     predictions: Predictions,
     *,
     progress: Callable[[], None] = lambda: None,
@@ -240,17 +240,17 @@ class _Model:
     predictions: Predictions
     progress: Callable[[], None]
 
-    def residuals(self, targets: Sequence[Target], settings: Mapping[str, float]) -> list[Residual]:
+    def residuals(self, targets: Sequence[CardTarget], settings: Mapping[str, float]) -> list[Residual]:
         self.predictions.all(case for target in targets for case in target.cases(self.predictions, settings))
         self.progress()
         return [Residual(target, target.predicted(self.predictions, settings)) for target in targets]
 
-    def loss(self, targets: Sequence[Target], settings: Mapping[str, float]) -> float:
+    def loss(self, targets: Sequence[CardTarget], settings: Mapping[str, float]) -> float:
         """The soft-L1 loss of the logarithms of predicted / published."""
         errors = (each.log_error / _TYPICAL for each in self.residuals(targets, settings))
         return sum(sqrt(1 + error**2) - 1 for error in errors)
 
-    def fit(self, targets: Sequence[Target], start: Mapping[str, float]) -> dict[str, float]:
+    def fit(self, targets: Sequence[CardTarget], start: Mapping[str, float]) -> dict[str, float]:
         """The settings that minimise the loss."""
         # With a clock, the costs of the suites are those of the modelled card.
         none = {} if "processor_clock" in start else dict.fromkeys(FITTED[:-1], 0.0)

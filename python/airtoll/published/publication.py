@@ -146,23 +146,23 @@ class _Stated(BaseModel):
     where: Condition = Condition()
 
 
-class Ordering(_Stated, claims.Ordering):
+class Ordering(_Stated, claims.OrderingForm):
     """A claim that one level is better than another everywhere."""
 
     factor: FactorName
 
 
-class Equality(_Stated, claims.Equality):
+class Equality(_Stated, claims.EqualityForm):
     """A claim that a metric is the same at two levels."""
 
     factor: FactorName
 
 
-class Trend(_Stated, claims.Trend):
+class Trend(_Stated, claims.TrendForm):
     """A claim that a metric rises or falls with packet size or with the offered load."""
 
 
-class Interaction(_Stated, claims.Interaction):
+class Interaction(_Stated, claims.InteractionForm):
     """A claim that a cost depends on the level of a second factor."""
 
     factor: FactorName

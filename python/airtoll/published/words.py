@@ -69,7 +69,7 @@ SystemName = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]
 """An operating system with its version: windows-8, windows-xp, ubuntu-13.04."""
 
 
-class Condition(claims.Condition):
+class Condition(claims.CellCondition):
     """The factor levels of a number or of a claim; None if the text does not state the level."""
 
     phy: factors.PhyLevel | None = None

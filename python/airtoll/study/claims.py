@@ -42,7 +42,7 @@ ORDERED: Final = ("packet_size", "offered")
 """Factors whose levels are quantities of the traffic, so that a claim may name their ends and trends."""
 
 
-class Condition(BaseModel):
+class CellCondition(BaseModel):
     """Levels of factors; None if a claim or a number does not state the level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,14 +60,14 @@ class _Form(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
-    where: Condition = Condition()
+    where: CellCondition = CellCondition()
 
 
 class _Sized(_Form):
     up_to: int | None = None  # largest packet size in bytes
 
 
-class Ordering(_Sized):
+class OrderingForm(_Sized):
     """A claim that one level is better than another everywhere."""
 
     kind: Literal["ordering"]
@@ -78,7 +78,7 @@ class Ordering(_Sized):
     at_most: float | None = None
 
 
-class Equality(_Sized):
+class EqualityForm(_Sized):
     """A claim that a metric is the same at two levels."""
 
     kind: Literal["equality"]
@@ -87,7 +87,7 @@ class Equality(_Sized):
     within: float = EQUAL_PERCENT  # in percent
 
 
-class Trend(_Form):
+class TrendForm(_Form):
     """A claim that a metric rises or falls with packet size or with the offered load."""
 
     kind: Literal["trend"]
@@ -95,7 +95,7 @@ class Trend(_Form):
     over: Literal["packet_size", "offered"] = "packet_size"
 
 
-class Interaction(_Sized):
+class InteractionForm(_Sized):
     """A claim that the cost of the worse level against the better one is larger at one level of a factor.
 
     `smaller` is the other level of that factor; None: all other levels.
@@ -113,13 +113,13 @@ class Interaction(_Sized):
     within: float = EQUAL_PERCENT  # of `alike`, in percent
 
 
-Form = Ordering | Equality | Trend | Interaction
+Form = OrderingForm | EqualityForm | TrendForm | InteractionForm
 
 _FORMS: Final[Mapping[str, type[Form]]] = {
-    "ordering": Ordering,
-    "equality": Equality,
-    "trend": Trend,
-    "interaction": Interaction,
+    "ordering": OrderingForm,
+    "equality": EqualityForm,
+    "trend": TrendForm,
+    "interaction": InteractionForm,
 }
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "ordering": ("factor", "better", "worse"),
@@ -188,7 +188,7 @@ def _level(value: Any, factor: str | None, *, ends: bool = False) -> Any:
         _refuse(detail.get("ctx", {}).get("text", detail["msg"]))
 
 
-class _Levels(Condition):
+class _Levels(CellCondition):
     FORMER: ClassVar[Former] = FORMER_FACTORS
 
 
@@ -315,18 +315,18 @@ def claim_tables(value: Any) -> Any:
     _refuse(f"{show(value)} is not a list of tables: write [[claim]] before each claim")
 
 
-Fault = tuple[tuple[str | int, ...], str]
+ClaimFault = tuple[tuple[str | int, ...], str]
 """Place in the table of a claim, and the error at that place."""
 
 
-def faults(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[Fault]:
+def faults(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[ClaimFault]:
     """The errors of a claim whose keys are valid separately. `levels` are the levels of the study by factor."""
     yield from _faults_of_kind(claim)
     yield from _unknown_levels(claim, levels)
     yield from _contradictions(claim, levels)
 
 
-def _faults_of_kind(claim: ClaimTable) -> Iterator[Fault]:
+def _faults_of_kind(claim: ClaimTable) -> Iterator[ClaimFault]:
     required, optional = _REQUIRED[claim.kind], _OPTIONAL[claim.kind]
     for name in required:
         if getattr(claim, name) is None:
@@ -337,7 +337,7 @@ def _faults_of_kind(claim: ClaimTable) -> Iterator[Fault]:
             yield (name,), f"kind {claim.kind} does not have this key; its keys: {has}"
 
 
-def _unknown_levels(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[Fault]:
+def _unknown_levels(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[ClaimFault]:
     named: list[tuple[tuple[str | int, ...], str | None, Any]] = [
         *(((name,), claim.factor, getattr(claim, name)) for name in ("better", "worse")),
         *(((name,), claim.by, getattr(claim, name)) for name in ("larger", "smaller")),
@@ -351,7 +351,7 @@ def _unknown_levels(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) ->
             yield place, f"{text} is not a level of factors.{factor}; use {known}"
 
 
-def _contradictions(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[Fault]:
+def _contradictions(claim: ClaimTable, levels: Mapping[str, tuple[Any, ...]]) -> Iterator[ClaimFault]:
     for one, other in (("better", "worse"), ("larger", "smaller")):
         if getattr(claim, one) is not None and getattr(claim, one) == getattr(claim, other):
             yield (other,), f"is the same level as {one}; a claim compares two levels"

@@ -24,7 +24,7 @@ RateControl = Literal["fixed", "minstrel"]
 ErrorModel = Literal["none", "nist", "yans"]
 Fading = Literal["none", "rayleigh", "rician"]
 CongestionControl = Literal["reno", "cubic"]
-Pacing = Literal["even", "iperf3", "iperf2"]
+PacingProgram = Literal["even", "iperf3", "iperf2"]
 
 _Octets = Annotated[int, *number(quantity.OCTETS, int)]
 _Switch = Annotated[bool, *switch()]
@@ -134,7 +134,7 @@ class TcpSettings(_Settings):
         "Traffic",
         "BYTES",
     )
-    pacing: Annotated[Pacing, *name_of(Pacing)] | None = setting(
+    pacing: Annotated[PacingProgram, *name_of(PacingProgram)] | None = setting(
         "The program whose spacing of datagrams virtual time imitates: even, iperf3 or iperf2.", "Traffic"
     )
     pacing_timer: Annotated[float, *number(quantity.PERIOD, float)] | None = setting(

@@ -11,7 +11,7 @@ from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import PROBES, PROBES_OF
 from airtoll.study.quantity import BANDWIDTH, one_of, show
-from airtoll.study.scenario import read_scenario
+from airtoll.study.scenario import read_scenario, unused_processor
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, undeclared
 
@@ -31,6 +31,7 @@ def problems(study: StudyFile) -> list[Problem]:
         *([] if study.link.ip_fragments else _datagrams(factors)),
         *_segments(study),
         *_stacks(study),
+        *((("link", word), text) for word, text in unused_processor(study.link, factors.crypto_at)),
         *_probes(study),
         *_stopping(study.method, ("method",)),
         *_claims(study),

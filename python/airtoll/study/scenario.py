@@ -6,7 +6,7 @@ has the standard's tables.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -118,7 +118,7 @@ class Scenario(MediumSettings):
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
         words.pop("forward_ipv4" if self.ip == "ipv6" else "forward_ipv6", None)
-        for place, names in _PROCESSOR.items():
+        for place, names in PROCESSORS.items():
             of_place = {name: words.pop(word) for word, name in names.items() if word in words}
             if of_place and place == words["crypto_at"]:
                 words["processor"] = of_place
@@ -178,7 +178,7 @@ _UNITS: Final = {
     "pause": "pause_us",
 }
 _WIRED: Final = {"wired_rate": ("wired", "rate_mbps"), "wired_delay": ("wired", "delay_us")}
-_PROCESSOR: Final = {
+PROCESSORS: Final = {
     "card": {
         "forward_ipv4": "forward_us",
         "forward_ipv6": "forward_us",
@@ -201,11 +201,25 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
             hint = did_you_mean(word, Scenario.model_fields)
             raise WordError(word, fate_of(word, Scenario.FORMER) or f"unknown key{hint}")
     try:
-        return Scenario.model_validate(dict(words))
+        scenario = Scenario.model_validate(dict(words))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         text = first["ctx"]["text"] if first["type"] == PROBLEM else first["msg"]
         raise WordError(str(first["loc"][0]), text) from None
+    for word, text in unused_processor(scenario, [scenario.crypto_at]):
+        raise WordError(word, text)
+    return scenario
+
+
+def unused_processor(
+    settings: MediumSettings, levels: Collection[factors.CryptoAt]
+) -> Iterator[tuple[str, str]]:
+    """The settings of a processor that encrypts at none of these levels of `crypto_at`, each with the error."""
+    for place, names in PROCESSORS.items():
+        if place not in levels and "by-suite" not in levels:
+            for word in names:
+                if getattr(settings, word) is not None:
+                    yield word, f"requires crypto_at {place}"
 
 
 def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:

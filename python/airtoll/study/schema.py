@@ -40,7 +40,7 @@ from airtoll.study.values import (
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 
-Claims = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
+ClaimList = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
 Radios = Annotated[tuple[Text, ...], *LEVELS]
 Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
@@ -195,7 +195,7 @@ class StudyFile(_Table):
     stack: dict[Name, Stack] = Field(
         default_factory=dict, description="TCP/IP stacks that reproduce other systems, by name."
     )
-    claim: Claims = Field(default=(), description="Claims that the report tests, each a table [[claim]].")
+    claim: ClaimList = Field(default=(), description="Claims that the report tests, each a table [[claim]].")
     quick: Quick | None = Field(
         default=None, description="Changes of a quick run; without this table, the study has no quick run."
     )

@@ -281,8 +281,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Seals a packet in a station's card, whose transmit buffers hold the frames in the processor and those that wait
-    /// for the air.
+    /// Seals a packet in a station's card, whose transmit buffers hold the frames in the processor and the frames that
+    /// wait for the air.
     fn seal(&mut self, station: usize, packet: Packet) {
         let place = Place::Sealed(station);
         if self.processors[station].takes_no_time() {

@@ -60,7 +60,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Change:
+class SummaryChange:
     """The mean change of a metric from the baseline to a level, over the flows of one transport protocol."""
 
     metric: Metric
@@ -164,7 +164,7 @@ def ranges(data: ReportData) -> Grid:
     )
 
 
-def _changes(data: ReportData, metric: Metric) -> list[Change]:
+def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
     """The mean changes of the metric. Throughput that only follows the offered load is left out if there is other."""
     pairs = [pair for pair in data.comparison.pairs if pair.metric == metric.name and pair.difference.n]
     if metric.name == "throughput":
@@ -179,7 +179,7 @@ def _changes(data: ReportData, metric: Metric) -> list[Change]:
 
 def _mean_change(
     data: ReportData, metric: Metric, level: str, transport: str, rows: Sequence[PairedRow]
-) -> Change:
+) -> SummaryChange:
     values, sets = data.by_round[metric.name], []
     for row in rows:
         a, b = (values.get(cell, {}) for cell in (row.baseline, row.cell))
@@ -188,11 +188,11 @@ def _mean_change(
     ratio = matched_ratio(sets)
     if metric.relative and ratio.percent is not None:
         amount = Amount(ratio.percent, ratio.percent_ci95_t, "%")
-        return Change(metric, level, transport, tuple(rows), amount, ratio.log.p)
+        return SummaryChange(metric, level, transport, tuple(rows), amount, ratio.log.p)
     difference = matched_difference(sets)
     mean = metric.display(difference.mean or 0.0)
     amount = Amount(mean, scaled(difference.ci95_t, metric), metric.change_unit, metric.decimals)
-    return Change(metric, level, transport, tuple(rows), amount, difference.p)
+    return SummaryChange(metric, level, transport, tuple(rows), amount, difference.p)
 
 
 def _amount_of(row: PairedRow, metric: Metric, unit: str) -> Amount | None:
@@ -205,15 +205,15 @@ def _amount_of(row: PairedRow, metric: Metric, unit: str) -> Amount | None:
     return Amount(metric.display(mean), scaled(row.difference.ci95_t, metric), unit, metric.decimals)
 
 
-def _alike(changes: Iterable[Change]) -> list[list[Change]]:
+def _alike(changes: Iterable[SummaryChange]) -> list[list[SummaryChange]]:
     """The changes, with those of the same transport and the same size together."""
-    groups: dict[tuple[str, str, bool], list[Change]] = defaultdict(list)
+    groups: dict[tuple[str, str, bool], list[SummaryChange]] = defaultdict(list)
     for change in changes:
         groups[change.transport, change.mean.words(), change.mean.value > 0].append(change)
     return list(groups.values())
 
 
-def _told(data: ReportData, same: Sequence[Change]) -> str:
+def _told(data: ReportData, same: Sequence[SummaryChange]) -> str:
     """A sentence about changes of the same size."""
     change = same[0]
     mean, levels = change.mean, [level for one in same for level in data.same_as(one.level)]
@@ -237,7 +237,7 @@ def _told(data: ReportData, same: Sequence[Change]) -> str:
     return f"{who} {_effect(change.metric, mean, what, several=several)}{where}."
 
 
-def _told_in_part(data: ReportData, change: Change) -> str:
+def _told_in_part(data: ReportData, change: SummaryChange) -> str:
     """A sentence about the largest significant change of a single flow, where the mean change is not significant."""
     found = [
         (row, amount)
@@ -280,7 +280,7 @@ def _what(data: ReportData, metric: Metric, transports: Sequence[str]) -> str:
     return f"{text.listing(text.factor('transport', name) for name in transports)} {title}"
 
 
-def _absent(data: ReportData, changes: Sequence[Change]) -> str:
+def _absent(data: ReportData, changes: Sequence[SummaryChange]) -> str:
     """A sentence about the levels without a change of the primary metric; empty if each level has one."""
     absent = [change for change in changes if change.is_absent]
     if not (limit := _limit(absent)):
@@ -316,7 +316,7 @@ def _absent_elsewhere(data: ReportData) -> str:
     return f"{who} {effect} on {text.listing(parts, 'or')}."
 
 
-def _limit(changes: Iterable[Change]) -> str:
+def _limit(changes: Iterable[SummaryChange]) -> str:
     """The largest change that no interval excludes, with two significant digits; empty if all intervals are 0."""
     largest: dict[str, float] = {}
     for change in changes:

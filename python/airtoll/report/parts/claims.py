@@ -182,14 +182,14 @@ class Claims:
         )
 
 
-Levels = frozenset[tuple[str, Any]]
+LevelSet = frozenset[tuple[str, Any]]
 """The levels of a printed value."""
 
 
 def _published(points: Iterable[Point], tested: Tested, *, in_percent: bool) -> float | None:
     """The mean change between the printed values of the paper that belong to the claim."""
-    values: dict[Levels, float] = {}
-    to_open: dict[Levels, float] = {}  # as multiples of the open network
+    values: dict[LevelSet, float] = {}
+    to_open: dict[LevelSet, float] = {}  # as multiples of the open network
     for point in points:
         if point.metric == tested.metric.name:
             value = float(point.standard_value)
@@ -207,11 +207,11 @@ def _published(points: Iterable[Point], tested: Tested, *, in_percent: bool) -> 
     return 100 * math.expm1(change) if in_percent else tested.metric.display(change)
 
 
-def _key(levels: Mapping[str, Any]) -> Levels:
+def _key(levels: Mapping[str, Any]) -> LevelSet:
     return frozenset(levels.items())
 
 
-def _change_of(values: Mapping[Levels, float], tested: Tested, *, in_percent: bool) -> float | None:
+def _change_of(values: Mapping[LevelSet, float], tested: Tested, *, in_percent: bool) -> float | None:
     """The mean change between values by levels, as a logarithm or in the metric's unit; None without a pair."""
     if isinstance(tested, Statement):
         return _mean_change([pair for _, pair in _value_pairs(values, tested)], in_percent=in_percent)
@@ -227,7 +227,7 @@ def _change_of(values: Mapping[Levels, float], tested: Tested, *, in_percent: bo
 
 
 def _value_pairs(
-    values: Mapping[Levels, float], statement: Statement
+    values: Mapping[LevelSet, float], statement: Statement
 ) -> Iterator[tuple[dict[str, Any], tuple[float, float]]]:
     """The levels of the subject with the values of the reference and of the subject, for each pair of conditions."""
     for key, value in values.items():

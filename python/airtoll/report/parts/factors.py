@@ -8,7 +8,7 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts.matching import ByRound, Change, change_of
-from airtoll.report.parts.statements import Levels, Statement
+from airtoll.report.parts.statements import FactorLevels, Statement
 from airtoll.stats import Metric, holm
 from airtoll.study.factors import FACTORS, level_order
 
@@ -73,7 +73,7 @@ def _grid(data: ReportData, values: Mapping[str, ByRound], factor: str, levels: 
     )
 
 
-def _groups(data: ReportData, metric: Metric, factor: str) -> list[Levels]:
+def _groups(data: ReportData, metric: Metric, factor: str) -> list[FactorLevels]:
     """The combinations of levels that have rows of their own, in the order of reports."""
     cells = list(data.means(metric.name))
     several = [
@@ -85,7 +85,7 @@ def _groups(data: ReportData, metric: Metric, factor: str) -> list[Levels]:
 
 
 def _change(
-    values: Mapping[str, ByRound], metric: Metric, factor: str, level: Any, first: Any, group: Levels
+    values: Mapping[str, ByRound], metric: Metric, factor: str, level: Any, first: Any, group: FactorLevels
 ) -> Change:
     statement = Statement(metric, ((factor, level, first),), group, metric.better)
     return change_of(statement, values[metric.name], relative=metric.relative)

@@ -23,7 +23,7 @@ _OPPOSITE: Final[Mapping[ClaimDirection, ClaimDirection]] = {"higher": "lower", 
 Ends = Mapping[str, tuple[Any, Any]]
 """The lowest and the highest level of an ordered factor in a result; without the factor if it has a single level."""
 
-Levels = tuple[tuple[str, Any], ...]
+FactorLevels = tuple[tuple[str, Any], ...]
 """Factors with their levels."""
 
 
@@ -33,7 +33,7 @@ class Statement:
 
     metric: Metric
     compared: tuple[tuple[str, Any, Any], ...]  # factor, level of the subject, level of the reference
-    common: Levels
+    common: FactorLevels
     direction: ClaimDirection
     printed: str = ""  # the size of the effect, if the claim states it
     size: Interval | None = (
@@ -139,7 +139,9 @@ def of_publication(publication: Publication, ends: Ends) -> Iterator[tuple[str, 
     """The claims of a paper that compare measurements, each with its place in the paper."""
     for claim in publication.claims:
         match claim:
-            case claims.Ordering() | claims.Equality() | claims.Trend() | claims.Interaction():
+            case (
+                claims.OrderingForm() | claims.EqualityForm() | claims.TrendForm() | claims.InteractionForm()
+            ):
                 if claim.metric in METRICS:
                     yield claim.place, _of_form(claim, ends)
             case ComparisonClaim() | AgreementClaim() | Same():
@@ -163,7 +165,7 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
     metric = METRICS[form.metric]
     where = form.where.given()
     match form:
-        case claims.Ordering():
+        case claims.OrderingForm():
             size = (
                 None
                 if form.at_least is None and form.at_most is None
@@ -178,16 +180,16 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
                 size=size,
                 up_to_b=form.up_to,
             )
-        case claims.Equality():
+        case claims.EqualityForm():
             subject, reference = ({**where, form.factor: level} for level in form.of)
             made = _statement(metric, subject, reference, "equal", up_to_b=form.up_to)
             return replace(made, equal_percent=form.within)
-        case claims.Trend():
+        case claims.TrendForm():
             low, high = ends.get(form.over, (None, None))
             direction: ClaimDirection = "higher" if form.way == "rises" else "lower"
             compared = ((form.over, high, low),) if low != high else ()
             return Statement(metric, compared, tuple(where.items()), direction, is_trend=True)
-        case claims.Interaction():
+        case claims.InteractionForm():
             change = _statement(
                 metric,
                 {**where, form.factor: form.worse},

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from airtoll.store.importers.files import Document
-from airtoll.store.importers.iperf2.tests import End, Port, Row, Stream, Test
+from airtoll.store.importers.iperf2.tests import End, IperfRow, IperfStream, Port, Test
 from airtoll.store.importers.reading import Asked, Reading
 
 _BEGINS: Final = re.compile(r"^(?:[+-]\d{4}:)?\d{14}(?:\.\d+)?,")
@@ -106,7 +106,7 @@ class _Fields:
 
 
 def _rows(document: Document) -> Iterator[_Fields]:
-    """The rows of single streams. Stream -1 is the sum of all."""
+    """The rows of single streams. IperfStream -1 is the sum of all."""
     names: tuple[str, ...] | None = None
     for number, line in enumerate(document.lines, start=1):
         values = line.rstrip().split(",")
@@ -184,7 +184,7 @@ class _Table:
     datagrams: frozenset[frozenset[Port]]  # connections over UDP
     left: Counter[frozenset[Port]]  # rows of each connection that are not read yet
     tests: list[Test] = field(default_factory=list)
-    streams: dict[frozenset[Port], Stream] = field(default_factory=dict)  # of the last test
+    streams: dict[frozenset[Port], IperfStream] = field(default_factory=dict)  # of the last test
     last: _Fields | None = None
 
     def take(self, row: _Fields) -> None:
@@ -195,7 +195,7 @@ class _Table:
         # iperf 2.0 prints the server's totals with the server's address first.
         counted = row.sent is not None and row.ends not in self.senders
         counts = (row.jitter_ms, row.lost, row.sent) if counted else (None, None, None)
-        stream.add(Row(row.line, row.start_s, row.end_s, float(row.bit_per_s), *counts), self.document)
+        stream.add(IperfRow(row.line, row.start_s, row.end_s, float(row.bit_per_s), *counts), self.document)
         if counted and row.start_s == 0 and row.end_s > 0:
             self.tests[-1].size_b = _size_b(row)
         self.left[row.ends] -= 1
@@ -213,7 +213,7 @@ class _Table:
             for stream in test.streams:
                 stream.forth = stream.connection[0][0] == client
 
-    def _stream(self, row: _Fields) -> Stream:
+    def _stream(self, row: _Fields) -> IperfStream:
         connector = row.second if row.server == row.first else row.first
         udp = row.ends in self.datagrams
         # Rows that only a sender writes, or over TCP perhaps a server of iperf 2.1.
@@ -228,7 +228,7 @@ class _Table:
             if row.time is not None:
                 self.tests[-1].started = row.time - timedelta(seconds=row.end_s)
                 self.tests[-1].facts["time_zone"] = "UTC" if row.has_zone else "unknown, taken as UTC"
-        stream = Stream(
+        stream = IperfStream(
             f"[{row.stream}]", row.line, sends=sends, forth=True, connection=(connector, row.server)
         )
         self.tests[-1].streams.append(stream)

@@ -18,8 +18,8 @@ from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S
 from airtoll.store.importers.files import Document
 from airtoll.store.importers.reading import OTHER_WAY, Asked, Reading
+from airtoll.study.factors import Transport
 
-Transport = Literal["tcp", "udp"]
 End = Literal["client", "server"]
 Port = tuple[str, int]
 """An address and a port of it."""
@@ -41,7 +41,7 @@ _DIGITS: Final = 4
 
 
 @dataclass(frozen=True)
-class Row:
+class IperfRow:
     """One line of a stream: an interval, or the whole test."""
 
     line: int
@@ -55,7 +55,7 @@ class Row:
 
 
 @dataclass
-class Stream:
+class IperfStream:
     """Data in one direction of one connection, in the report of one end."""
 
     name: str  # in messages
@@ -63,11 +63,11 @@ class Stream:
     sends: bool  # whether the reporting end sends
     forth: bool  # whether the data flows from the test's client to its server
     connection: tuple[Port, Port]  # of the end that opened it, of the other end
-    intervals: list[Row] = field(default_factory=list)
-    total: Row | None = None  # of the whole test
-    answer: Row | None = None  # the server's total of datagrams, in the client's report
+    intervals: list[IperfRow] = field(default_factory=list)
+    total: IperfRow | None = None  # of the whole test
+    answer: IperfRow | None = None  # the server's total of datagrams, in the client's report
 
-    def add(self, row: Row, document: Document) -> None:
+    def add(self, row: IperfRow, document: Document) -> None:
         """Take the next row. Raises UsageError for a row after the total."""
         if self.sends and row.lost is not None:
             self.answer = row
@@ -94,7 +94,7 @@ class Test:
 
     transport: Transport
     end: End | None  # that reported it; None: unknown
-    streams: list[Stream] = field(default_factory=list)
+    streams: list[IperfStream] = field(default_factory=list)
     started: datetime | None = None  # UTC
     size_b: int | None = None  # octets of a datagram, or of a write to a TCP socket
     offered_mbps: float | None = None  # per stream
@@ -164,22 +164,22 @@ class _Flow:
 
     way: Way
     transport: Transport
-    streams: Sequence[Stream]
+    streams: Sequence[IperfStream]
 
     @cached_property
-    def totals(self) -> Sequence[Row]:
+    def totals(self) -> Sequence[IperfRow]:
         return [stream.total for stream in self.streams if stream.total is not None]
 
     @cached_property
-    def answers(self) -> Sequence[Row]:
+    def answers(self) -> Sequence[IperfRow]:
         """The server's totals of all streams; empty if one is missing."""
         found = [stream.answer for stream in self.streams if stream.answer is not None]
         return found if len(found) == len(self.streams) else []
 
     @cached_property
-    def rates(self) -> Sequence[Sequence[Row]]:
+    def rates(self) -> Sequence[Sequence[IperfRow]]:
         """The rows of each interval that all streams report, in order; or the totals, if those cover too little."""
-        by_time: dict[tuple[float, float], list[Row]] = {}
+        by_time: dict[tuple[float, float], list[IperfRow]] = {}
         for row in (row for stream in self.streams for row in stream.intervals):
             if row.end_s - row.start_s >= _SHORTEST_S:
                 by_time.setdefault((row.start_s, row.end_s), []).append(row)
@@ -226,7 +226,7 @@ class _Flow:
             yield f"iperf: the server counted {counted_s:g} s of a test of {sent_s:g} s: restart it before each test"
 
     def _sample(
-        self, metric: str, unit: str, endpoint: str, rows: Sequence[Row], key: str, count: int = 1
+        self, metric: str, unit: str, endpoint: str, rows: Sequence[IperfRow], key: str, count: int = 1
     ) -> Sample:
         """The sum of the streams over `count`."""
         values = [getattr(row, key) for row in rows]
@@ -235,5 +235,5 @@ class _Flow:
         dur_ns = round(max(row.end_s for row in rows) * NS_PER_S) - t_ns
         return Sample("iperf", metric, unit, endpoint, self.way, t_ns, dur_ns, value)
 
-    def _mean(self, metric: str, unit: str, endpoint: str, rows: Sequence[Row], key: str) -> Sample:
+    def _mean(self, metric: str, unit: str, endpoint: str, rows: Sequence[IperfRow], key: str) -> Sample:
         return self._sample(metric, unit, endpoint, rows, key, len(rows))

@@ -21,8 +21,9 @@ from typing import Final
 from airtoll.errors import UsageError
 from airtoll.store.importers.files import Document
 from airtoll.store.importers.iperf2 import table
-from airtoll.store.importers.iperf2.tests import End, Row, Stream, Test, Transport
+from airtoll.store.importers.iperf2.tests import End, IperfRow, IperfStream, Test
 from airtoll.store.importers.reading import Asked, Reading
+from airtoll.study.factors import Transport
 
 _COMMAND: Final = re.compile(r"""(?:^|[\s"\\/$#>%])iperf(?:\.exe)?"? +(-.*)$""")
 _CLIENT: Final = re.compile(r"^Client connecting to \S+, (TCP|UDP) port \d+")
@@ -86,7 +87,7 @@ class _Report:
     size_b: int | None = None
     gap_us: float | None = None  # between datagrams
     end: End | None = None
-    streams: dict[str, Stream] = field(default_factory=dict)  # by the name in their rows
+    streams: dict[str, IperfStream] = field(default_factory=dict)  # by the name in their rows
 
     def take(self, number: int, line: str) -> None:
         """Read one line."""
@@ -132,7 +133,7 @@ class _Report:
         against = "(reverse)" in rest and not star
         backwards = incoming != (self.end == "server")
         for reverse in (False, True) if "(full-duplex)" in rest else (against,):
-            stream = Stream(
+            stream = IperfStream(
                 f"[{name}]",
                 number,
                 sends=incoming == reverse,
@@ -174,7 +175,7 @@ class _Report:
         base, bits = (1000, 1) if unit == "bit" else (1024, 8)
         received = _RECEIVED.match(rest)
         written = _WRITTEN.match(rest) if stream.sends and self.transport == "tcp" else None
-        row = Row(
+        row = IperfRow(
             number,
             float(start),
             float(end),
