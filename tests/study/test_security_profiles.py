@@ -220,7 +220,7 @@ def test_plans_of_studies_are_unchanged() -> None:
 
 
 DIGESTS = {
-    "hayajneh-enhanced": "6b5b3af809be6856",
+    "hayajneh-enhanced": "b5e5ea1351392436",
     "kolahi-11ac": "99d1b861bc512242",
     "kolahi-11n-udp": "c6ae04bc8324edc1",
     "pacheco-11ag": "ccfcecda2bc9e1b5",
