@@ -138,6 +138,19 @@ def test_instants_cover_the_time_from_first_to_last() -> None:
     assert reasons(rtt=[rtt(0.0)]) == ["short window: rtt covers 0 s of 3 s"]
 
 
+def test_a_pause_between_round_trips_belongs_to_the_window() -> None:
+    def verdict(count: int) -> tuple[str, ...]:
+        trips = [
+            Sample("pingpong", "rtt", "ms", "sta", "both", 10_000_000 * at, 400_000, 0.4)
+            for at in range(count)
+        ]
+        method = METHOD.model_copy(update={"rtt_pause": 0.01})
+        return verdict_of(CCMP, method, {"rtt": Measurement(samples=trips)}, {}, {}).reasons
+
+    assert verdict(300) == ()
+    assert verdict(200) == ("short window: rtt covers 2 s of 3 s",)
+
+
 @given(st.lists(st.integers(0, 3_000_000_000), max_size=12).map(sorted))
 def test_a_window_may_be_cut_into_any_intervals(cuts: list[int]) -> None:
     edges = [0, *cuts, 3_000_000_000]

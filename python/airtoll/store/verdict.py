@@ -121,7 +121,8 @@ def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str
         valued = [sample for sample in samples if sample.value is not None]
         if not valued:
             continue  # reported as "no sample"
-        if (window_s := _window_s(valued)) < wanted_s:
+        pause_s = method.rtt_pause if probe == "rtt" else 0.0
+        if (window_s := _window_s(valued, pause_s)) < wanted_s:
             yield f"{probe} covers {window_s:.3g} s of {method.duration:g} s"
             continue
         for series, throughput in _throughput_series(valued):
@@ -176,9 +177,10 @@ def _throughput_series(samples: Iterable[Sample]) -> Iterator[tuple[str, list[Sa
         yield series, list(members)
 
 
-def _window_s(samples: Iterable[Sample]) -> float:
-    """Covered time: the union of the intervals, or from first to last if all samples are instants."""
-    spans = sorted((sample.t_ns, sample.t_ns + sample.dur_ns) for sample in samples)
+def _window_s(samples: Iterable[Sample], pause_s: float = 0.0) -> float:
+    """Covered time: the union of the intervals with the pause after each, or from first to last if all are instants."""
+    pause_ns = round(pause_s * 1e9)
+    spans = sorted((sample.t_ns, sample.t_ns + sample.dur_ns + pause_ns) for sample in samples)
     if all(start == end for start, end in spans):
         return (spans[-1][0] - spans[0][0]) / 1e9
     covered_ns, reached_ns = 0, spans[0][0]
