@@ -99,18 +99,21 @@ impl Server {
 
     /// The answer to a Response: a Request, Success or Failure.
     pub fn answer(&mut self, response: &[u8]) -> Vec<u8> {
-        let packet = Packet::parse(response).unwrap();
-        assert_eq!(packet.code, Code::Response);
-        if packet.data[0] == kind::IDENTITY {
+        // A channel may damage a Response: the conversation then fails.
+        let Some(packet) = Packet::parse(response).filter(|packet| packet.code == Code::Response) else {
+            return self.end(Code::Failure);
+        };
+        if packet.data.first() == Some(&kind::IDENTITY) {
             return self.request(&[0x20]);
         }
-        if packet.data[0] == kind::NAK {
+        let &[kind::TLS, flags, ref rest @ ..] = packet.data else {
             return self.end(Code::Failure);
-        }
-        assert_eq!((packet.data[0], packet.identifier), (kind::TLS, self.identifier));
-        let (flags, mut rest) = (packet.data[1], &packet.data[2..]);
-        if flags & 0x80 != 0 {
-            rest = &rest[4..];
+        };
+        let Some(rest) = rest.get(if flags & 0x80 == 0 { 0 } else { 4 }..) else {
+            return self.end(Code::Failure);
+        };
+        if packet.identifier != self.identifier {
+            return self.end(Code::Failure);
         }
         self.incoming.extend_from_slice(rest);
         if flags & 0x40 != 0 {
@@ -121,7 +124,9 @@ impl Server {
             let is_acknowledgement = message.is_empty();
             let mut unread = &message[..];
             while !unread.is_empty() {
-                self.tls.read_tls(&mut unread).unwrap();
+                if self.tls.read_tls(&mut unread).is_err() {
+                    return self.end(Code::Failure);
+                }
                 self.failed |= self.tls.process_new_packets().is_err();
             }
             if is_acknowledgement && self.began && (self.failed || !self.tls.is_handshaking()) {
