@@ -53,7 +53,7 @@ impl Part {
 /// A scheme whose parts can be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// One of the [`suites`](crate::suites), with the engine.
+    /// One of the [`suites`], with the engine.
     Suite(Suite),
     /// The lanes of Hayajneh et al. as printed: CCMP-128 with a MIC that can be forged. Only its times are of interest.
     Printed(Lanes),

@@ -5,7 +5,7 @@
 //!   thousandths.
 //! - [`idle_round_trip`], [`closed_loop_round_trip`]: a request and its response; exact.
 //! - [`full_psdu`]: the PSDU of a saturated station.
-//!   [`StationConfig::protection_of`](crate::StationConfig::protection_of) tells which [`Protection`](crate::Protection)
+//!   [`StationConfig::protection_of`](crate::StationConfig::protection_of) tells which [`Protection`]
 //!   applies to it.
 //! - [`security_cost`]: the throughput that the octets of a cipher suite cost in any of these models.
 //!
