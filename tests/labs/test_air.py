@@ -63,9 +63,13 @@ def processes_in(namespaces: set[int]) -> list[int]:
 def init_process_of(pid_namespace: int) -> int:
     """Process 1 of a PID namespace: the emulator."""
     for status in Path("/proc").glob("[0-9]*/status"):
-        pids = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]
-        if pids[1:] == ["1"] and os.stat(status.with_name("ns") / "pid").st_ino == pid_namespace:
-            return int(pids[0])
+        try:
+            lines = status.read_text().splitlines()
+            pids = next(line for line in lines if line.startswith("NSpid:")).split()[1:]
+            if pids[1:] == ["1"] and os.stat(status.with_name("ns") / "pid").st_ino == pid_namespace:
+                return int(pids[0])
+        except OSError:
+            continue  # the process has ended
     raise AssertionError("no such PID namespace")
 
 
