@@ -24,7 +24,7 @@
 //!
 //! # Security
 //!
-//! A [`peer`] always verifies the certificate and the name of the server: there is no setting that disables either.
+//! A [`peer`] always verifies the certificate and the name of the server. No setting disables either check.
 //! MSCHAPv2 and PAP run only inside the TLS tunnel. Secrets are wiped when dropped and never printed.
 
 #![forbid(unsafe_code)]

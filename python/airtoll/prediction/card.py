@@ -79,7 +79,7 @@ PREDICTED: Final = ("throughput", "rtt", "ftp_rate")
 
 
 def targets_of(publication: Publication, cells: Collection[Cell]) -> tuple[CardTarget, ...]:
-    """The paper's own figures that some of the cells have, sorted by metric and condition; printed twice, once.
+    """The paper's own figures of these cells, sorted by kind. A figure that is printed twice counts once.
 
     Decreases are relative to the open network. Where a printed and an implied figure have one condition, the printed
     figure counts. Extremes over a factor repeat the figure of one cell.

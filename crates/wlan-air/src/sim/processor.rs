@@ -139,7 +139,7 @@ impl Working {
         self.opening += 1;
         let mut done = now;
         for frame in 0..frames {
-            // The octets in equal parts, of which the first ones are longer by the remainder.
+            // Frames share the octets equally; the first frames take the remainder.
             let part_b = len_b / frames + usize::from(frame < len_b % frames);
             done = self.serve(now, part_b);
         }

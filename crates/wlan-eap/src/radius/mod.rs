@@ -170,7 +170,7 @@ impl<'a> Response<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The EAP packet; `None` if there is none.
+    /// The EAP packet, if the packet has one.
     fn eap(&self) -> Option<Vec<u8>> {
         Some(self.all(attribute::EAP_MESSAGE).collect::<Vec<_>>().concat())
             .filter(|packet| !packet.is_empty())

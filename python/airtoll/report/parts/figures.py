@@ -158,7 +158,7 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
     If the hosts' stacks vary, main metrics have a second figure that compares the stacks.
     """
     usual, stacks = by_security(data), by_stack(data)
-    explained: set[str] = set()  # how to read a chart stands in the first caption only
+    explained: set[str] = set()  # only the first caption explains how to read a chart
     empty: dict[bool, list[str]] = {True: [], False: []}
     for metric in data.ranked_metrics:
         drawn = [_figure(data, metric, paper, axis(data), usual)]

@@ -48,7 +48,7 @@ _RESOLUTION_S: Final = 1e-3
 
 @dataclass
 class _Test:
-    """One run of ping as far as it is read."""
+    """The part of one run of ping that has been read."""
 
     line: int
     round_trips_ms: list[tuple[int, float]] = field(
@@ -86,7 +86,7 @@ def _tests(document: Document) -> Sequence[_Test]:
 
 @dataclass
 class _Output:
-    """The output of ping as far as it is read."""
+    """The part of the output of ping that has been read."""
 
     document: Document
     tests: list[_Test] = field(default_factory=list)

@@ -177,7 +177,7 @@ def _time(stamp: str) -> datetime | None:
 
 @dataclass
 class _Table:
-    """A table as far as it is read."""
+    """The part of a table that has been read."""
 
     document: Document
     senders: frozenset[frozenset[Port]]  # connections whose sender reports without counts of the receiver

@@ -77,7 +77,7 @@ def read(document: Document, asked: Asked) -> Sequence[Reading]:
 
 @dataclass
 class _Report:
-    """A report as far as it is read."""
+    """The part of a report that has been read."""
 
     document: Document
     tests: list[Test] = field(default_factory=list)
