@@ -40,7 +40,7 @@ class Guest:
         self._reports: dict[str, list[pytest.TestReport]] = {}
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Report the outcome of a marked test. The first one performs all of its file."""
         if item.get_closest_marker(MARK) is None:
             return None
@@ -51,6 +51,8 @@ class Guest:
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports.pop(item.nodeid):
             hook.pytest_runtest_logreport(report=report)
+        # The test before left open what this test shares with it. pytest has no public call to close it.
+        item.session._setupstate.teardown_exact(nextitem)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
