@@ -77,11 +77,18 @@ def test_system_load_has_one_sample_per_interval() -> None:
     assert (crypto.dur_ns, crypto.value) == (2 * quarter_ns, pytest.approx(20))
 
 
-def test_several_machines_have_no_share_of_hosts() -> None:
-    load = {"ap": (0.0, 0.0), "sta": (0.0, 0.0)}
-    opening = snapshot(0, load, elapsed_s=0.0, emulator_cpu_s=0.0)
-    closing = snapshot(1, dict.fromkeys(load, (1.0, 1.0)), elapsed_s=1.0, emulator_cpu_s=0.1)
-    assert "cpu_hosts" not in {sample.metric for sample in cpu.samples([opening, closing], t_ns=0)}
+def test_frames_that_hosts_seal_are_work_of_the_hosts() -> None:
+    opening = snapshot(0, {"machine": (0.0, 0.0)}, elapsed_s=0.0, emulator_cpu_s=0.0, host_crypto_s=0.0)
+    closing = snapshot(1, {"machine": (1.0, 1.0)}, elapsed_s=1.0, emulator_cpu_s=0.6, host_crypto_s=0.2)
+    loads = {s.metric: s.value for s in cpu.samples([opening, closing], t_ns=0)}
+    assert loads["cpu_hosts"] == pytest.approx(30)  # 1 s - (0.6 s - 0.2 s) of 2 s
+
+
+def test_without_an_emulator_the_hosts_do_all_the_work() -> None:
+    opening = snapshot(0, {"ap": (0.0, 0.0), "sta": (0.0, 0.0)})
+    closing = snapshot(1, {"ap": (0.5, 1.5), "sta": (1.0, 1.0)})
+    found = {s.endpoint: s.value for s in cpu.samples([opening, closing], t_ns=0) if s.metric == "cpu_hosts"}
+    assert found == {"ap": pytest.approx(25), "sta": pytest.approx(50)}
 
 
 def test_work_that_a_timer_starts_counts_as_busy() -> None:
@@ -96,14 +103,14 @@ def test_work_that_a_timer_starts_counts_as_busy() -> None:
     assert ended.busy_s - began.busy_s >= own_s - resolution_s
 
 
-def test_a_link_without_counters_has_no_load() -> None:
+def test_a_link_without_counters_has_the_load_of_machines_alone() -> None:
     shots = [snapshot(0, {"machine": (1.0, 1.0)}), snapshot(1, {"machine": (2.0, 2.0)})]
-    assert [sample.metric for sample in cpu.samples(shots, t_ns=0)] == ["cpu_system"]
+    assert {sample.metric for sample in cpu.samples(shots, t_ns=0)} == {"cpu_system", "cpu_hosts"}
 
 
 def test_an_interval_without_a_tick_of_the_kernels_clock_has_no_value() -> None:
-    (load,) = cpu.samples([snapshot(0, {"machine": (1.0, 1.0)})] * 2, t_ns=0)
-    assert load.value is None
+    loads = cpu.samples([snapshot(0, {"machine": (1.0, 1.0)})] * 2, t_ns=0)
+    assert [load.value for load in loads] == [None, None]
 
 
 def test_intervals_cover_the_window_and_end_with_the_process() -> None:

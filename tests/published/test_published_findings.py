@@ -133,7 +133,7 @@ def test_uncertainties_that_are_a_fixed_share() -> None:
 
 def test_points_of_a_percentage_are_no_percents() -> None:
     (finding,) = (
-        f for f in findings(published("kolahi-11ac")) if f.text.startswith("8 differences of cpu_system")
+        f for f in findings(published("kolahi-11ac")) if f.text.startswith("8 differences of cpu_hosts")
     )
     assert finding.verdict == "contradicts"
 

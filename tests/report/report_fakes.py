@@ -130,7 +130,7 @@ def make_samples(run: Run, round_trips: int = 150) -> list[Sample]:
             for t, value in enumerate(rtt * noise.lognormal(0, 0.08, round_trips))
         ),
         Sample(
-            "cpu", "cpu_system", "%", "machine", "", 0, S, 31 + 2 * noise.normal() + CPU_SHARE[cell.security]
+            "cpu", "cpu_hosts", "%", "machine", "", 0, S, 31 + 2 * noise.normal() + CPU_SHARE[cell.security]
         ),
         Sample("cpu", "cpu_emulator", "%", "link", "", 0, S, 17 + noise.normal() + CPU_SHARE[cell.security]),
     ]

@@ -21,7 +21,7 @@ def data(quickstart: Result) -> ReportData:
 
 def test_every_number_of_every_cell_is_there_in_base_units(data: ReportData) -> None:
     families = {family.name: family for family in text_string_to_metric_families(openmetrics(data))}
-    scales = {"throughput": ("bits_per_second", 1.0), "rtt": ("seconds", 1e-3), "cpu_system": ("ratio", 1e-2)}
+    scales = {"throughput": ("bits_per_second", 1.0), "rtt": ("seconds", 1e-3), "cpu_hosts": ("ratio", 1e-2)}
     for metric, (unit, scale) in scales.items():
         family = families[f"airtoll_{metric}_{unit}"]
         assert (family.type, family.unit) == ("gauge", unit)

@@ -34,7 +34,7 @@ def test_runs_csv_has_a_row_for_every_run_and_metric(directory: Path, quickstart
     data = ReportData.of(quickstart)
     # Metrics that no probe of the study measures have no rows.
     recorded = [name for name in METRICS if any(name in run.values for run in data.runs)]
-    assert {"throughput", "rtt", "loss", "cpu_system"} <= set(recorded)
+    assert {"throughput", "rtt", "loss", "cpu_hosts"} <= set(recorded)
     assert len(found) == len(quickstart.plan.runs) * len(recorded)
     values = {(r["run"], r["metric"]): r["value"] for r in found}
     for run in data.runs:
@@ -84,7 +84,7 @@ def test_cells_csv_compares_throughput_with_the_model(directory: Path) -> None:
     }
     assert float(expected["udp", "throughput"]) == pytest.approx(1, abs=0.02)
     assert float(expected["udp", "rtt"]) == pytest.approx(1, abs=0.1)
-    assert expected["udp", "cpu_system"] == ""  # virtual time has no CPU
+    assert expected["udp", "cpu_hosts"] == ""  # virtual time has no CPU
     assert "Measurement and model" in (directory / "report.html").read_text()
 
 
@@ -106,7 +106,7 @@ def test_the_terminal_table_is_as_wide_as_its_columns(quickstart: Result) -> Non
     headings = [row[0] for row in found.cells if not any(row[1:])]
     assert headings == list(found.by_flow())
     shown = {row[0].strip() for row in found.cells} - set(headings)
-    assert {"Throughput, Mbit/s", "RTT, ms", "Jitter, ms", "Loss, %", "CPU, %"} <= shown
+    assert {"Throughput, Mbit/s", "RTT, ms", "Jitter, ms", "Loss, %", "CPU hosts, %"} <= shown
 
 
 def test_an_empty_table_has_columns_and_no_rows(make: Make) -> None:

@@ -215,7 +215,7 @@ def test_a_browser_draws_every_chart_under_the_content_security_policy(
 
 def test_changes_of_percentages_are_in_percentage_points(page: Page) -> None:
     charts = json.loads(page.with_id("config").text)["charts"]
-    for name, unit in (("cpu_system", "percentage points"), ("throughput", "%")):
+    for name, unit in (("cpu_hosts", "percentage points"), ("throughput", "%")):
         assert f'"Change, {unit} (' in json.dumps(charts[f"chart-change-{name}"])
 
 

@@ -118,8 +118,8 @@ def test_the_largest_difference_has_both_conventions_of_percent(make: Make) -> N
 
 
 def test_differences_of_percentages_are_in_points(make: Make) -> None:
-    shares = exactly(cpu_system=lambda run: 31.0 if run.cell.security == "ccmp" else 30.0)
+    shares = exactly(cpu_hosts=lambda run: 31.0 if run.cell.security == "ccmp" else 30.0)
     plan = make_plan(transports=("udp",), sizes=(128, 1408))
     data = ReportData.of(make(plan, samples=shares, invalid=lambda _: ()))
-    found = extremes.by_metric(data)["CPU load of the machine, %"]
+    found = extremes.by_metric(data)["CPU load of the hosts, %"]
     assert all(line.endswith("; difference 1.00 points.") for line in found)

@@ -177,7 +177,10 @@ class Air:
             facts["wpa_passphrase"] = passphrase_of(facts["wpa_key_mgmt"])
 
             def counters() -> dict[str, Any]:
-                return emulator.counters() | (link.counters() if link else {})
+                counted = emulator.counters()
+                if cell.sealed_at == "host":
+                    counted["host_crypto_s"] = counted["crypto_s"]
+                return counted | (link.counters() if link else {})
 
             yield Link(
                 hosts=hosts,

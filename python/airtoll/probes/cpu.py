@@ -7,7 +7,7 @@ closes, and passes the result to `samples`.
 | metric       | endpoint | 100 % is               | source                                    | samples          |
 |--------------|----------|------------------------|-------------------------------------------|------------------|
 | cpu_system   | machine  | all cores busy         | Host.cpu()                                | one per interval |
-| cpu_hosts    | machine  | all cores busy         | Host.cpu() without emulator_cpu_s         | one per window   |
+| cpu_hosts    | machine  | all cores busy         | Host.cpu() without the emulator's work    | one per window   |
 | cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         | one per window   |
 | cpu_crypto   | link     | one core busy          | the link's counter crypto_s               | one per window   |
 | cpu_link     | link     | one core busy          | the link's counter link_cpu_s             | one per window   |
@@ -18,8 +18,12 @@ link's counters are read only at both ends of the window, because the emulator a
 air's time. A link that does not count its CPU time (a real radio) has no samples of it.
 
 The kernel reports idle time in steps of 1/100 s per core. A sample of cpu_system over 0.25 s is therefore accurate to
-4 percentage points, and a window of one second to 1. cpu_hosts is the rest of cpu_system: programs and IP stacks of the
-hosts, and other work on the machine. The IP stacks of receivers run in the emulator (`docs/reference/data-format.md`).
+4 percentage points, and a window of one second to 1.
+
+cpu_hosts is cpu_system without the work that only the emulator causes (emulator_cpu_s - host_crypto_s): programs and IP
+stacks of the hosts, and other work on the machine. Frames that hosts seal and open are their work, although the
+emulator does it; frames that cards seal and open are not. The IP stacks of receivers run in the emulator
+(`docs/reference/data-format.md`). On a link without an emulator, cpu_hosts is cpu_system over the window.
 """
 
 import subprocess
@@ -95,11 +99,10 @@ def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
     for metric, of_link_s in spent_s.items():
         if of_link_s is not None and elapsed_s is not None:
             found.append(sample(metric, "link", whole, of_link_s, elapsed_s))
-    emulator_s = spent_s["cpu_emulator"]
-    if emulator_s is not None and len(opening.machines) == 1:
-        ((machine, before),) = opening.machines.items()
+    air_s = (spent_s["cpu_emulator"] or 0.0) - (_counted_s(whole, "host_crypto_s") or 0.0)
+    for machine, before in opening.machines.items():
         busy_s, idle_s = _between(before, closing.machines[machine])
-        found.append(sample("cpu_hosts", machine, whole, max(0.0, busy_s - emulator_s), busy_s + idle_s))
+        found.append(sample("cpu_hosts", machine, whole, max(0.0, busy_s - air_s), busy_s + idle_s))
     return found
 
 

@@ -36,7 +36,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         on_hosts="airtoll.probes.iperf3:Throughput",
         in_sim="airtoll.probes.simulated:SimulatedThroughput",
         measures="throughput (for UDP also jitter and loss)",
-        metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_crypto"),
+        metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_hosts", "cpu_crypto"),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
@@ -82,6 +82,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
             "loss",
             "late_frames",
             "cpu_system",
+            "cpu_hosts",
             "cpu_crypto",
         ),
     ),

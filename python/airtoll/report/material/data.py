@@ -13,6 +13,7 @@ from typing import Any, Literal
 from airtoll.course import unneeded
 from airtoll.errors import AirtollError
 from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
+from airtoll.probes import cpu
 from airtoll.published import names
 from airtoll.report.material import alike, text
 from airtoll.stats import (
@@ -277,9 +278,13 @@ class ReportData:
     def _has_cards_and_hosts(self) -> bool:
         return {"card", "host"} <= {run.run.cell.crypto_at for run in self.runs}
 
-    def is_of_paper(self, cell: Cell) -> bool:
-        """Whether a paper's figures refer to the cell. In a study that encrypts on cards and on hosts, to the cards."""
-        return not self._has_cards_and_hosts or cell.crypto_at == "card"
+    def is_of_paper(self, cell: Cell, metric: str) -> bool:
+        """Whether a paper's values of a metric refer to the cell.
+
+        In a study that encrypts on cards and on hosts, CPU loads refer to the hosts and all other metrics to the cards.
+        """
+        place = "host" if metric in cpu.METRICS else "card"
+        return not self._has_cards_and_hosts or cell.crypto_at == place
 
     @cached_property
     def by_round(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:

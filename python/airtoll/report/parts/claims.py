@@ -168,7 +168,9 @@ class Claims:
 
     def _judged(self, tested: Tested, places: tuple[str, ...]) -> Judged:
         by_cell = self.data.by_round.get(tested.metric.name, {})
-        values = {cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell)}
+        values = {
+            cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell, tested.metric.name)
+        }
         measured = change_of(tested, values, relative=tested.metric.relative)
         expected = {cell: self.data.expected.get((cell, tested.metric.name)) for cell in values}
         predicted = {cell: {0: each.value} for cell, each in expected.items() if each is not None}

@@ -151,7 +151,7 @@ class BesidePublication:
     def _is_of(self, point: Point, cell: Cell, but: str | None = None) -> bool:
         """Whether a point belongs to a cell, ignoring the factor `but`."""
         levels = cell.model_dump(exclude={"lab", but or "lab"})
-        return self.data.is_of_paper(cell) and point.condition.agrees(levels)
+        return self.data.is_of_paper(cell, point.metric) and point.condition.agrees(levels)
 
     def _changes(self, metric: str) -> Mapping[Cell, float]:
         return {

@@ -1,0 +1,74 @@
+"""Run the five papers' studies and write a page per paper: what the paper says, what is measured, what is predicted.
+
+Each study runs in lab air in virtual time and in lab sim, with the durations and levels of --quick and all its repeats.
+The CPU load of hosts exists only in real time: `CPU` runs there, and its runs are invalid if the machine is too busy.
+Interrupted, the command resumes. The results stay in results/papers.
+"""
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import tomli_w
+
+from airtoll.study import find_study
+
+AIRTOLL: Final = str(Path(sys.executable).with_name("airtoll"))
+STUDIES: Final = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
+CPU: Final = "kolahi-11ac"
+"""The study whose paper has figures of the CPU."""
+
+RESULTS: Final = Path("results/papers")
+
+
+def reduced(name: str) -> dict[str, Any]:
+    """The study with the levels and durations of its [quick] table and its own number of repeats."""
+    study = tomllib.loads(find_study(name).read_text(encoding="utf-8"))
+    quick = study.pop("quick")
+    study["factors"] |= quick.get("factors", {})
+    study["method"] |= {key: quick[key] for key in ("duration", "warmup")}
+    return study
+
+
+def of_hosts(study: dict[str, Any]) -> dict[str, Any]:
+    """The study with frames sealed by the hosts, for the CPU alone."""
+    factors = study["factors"] | {"crypto_at": ["host"]}
+    method = study["method"] | {"probes": ["throughput"], "duration": "1 s", "repeats": 10}
+    return study | {"factors": factors, "method": method}
+
+
+def run(study: dict[str, Any], out: Path, *options: str) -> None:
+    """Run a study, or complete the interrupted run."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    file = out.with_suffix(".toml")
+    if out.exists():
+        command = [AIRTOLL, "run", str(out), "--resume"]
+    else:
+        file.write_text(tomli_w.dumps(study), encoding="utf-8")
+        command = [AIRTOLL, "run", str(file), *options, "--out", str(out)]
+    if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
+        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the page counts them
+
+
+def main() -> None:
+    """Run the studies and write the pages."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--workers", default="2", help="guests side by side")
+    arguments.add_argument("--pages", type=Path, metavar="DIR", help="write the pages to DIR")
+    given = arguments.parse_args()
+    for name in STUDIES:
+        study = reduced(name)
+        run(study, RESULTS / f"{name}-air", "--clock", "virtual", "--workers", given.workers)
+        run(study, RESULTS / f"{name}-sim", "--lab", "sim")
+        if name == CPU:
+            run(of_hosts(study), RESULTS / f"{name}-cpu")
+    if given.pages is not None:
+        results = (str(path) for path in sorted(RESULTS.iterdir()) if path.is_dir())
+        subprocess.run([AIRTOLL, "report", *results, "--pages", str(given.pages)], check=True)
+
+
+if __name__ == "__main__":
+    main()
