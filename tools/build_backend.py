@@ -1,4 +1,4 @@
-"""The build back end: maturin, with the script of the charts, the commit and the licence notices.
+"""The build back end: maturin, with the hosts' agent, the script of the charts, the commit and the licence notices.
 
 A wheel is built in a checkout, where `crates/airtoll-py/build.rs` asks git for the commit. A source distribution has
 no git repository, so it contains the commit in a file, which build.rs reads. It also contains the script of the charts.
@@ -33,6 +33,7 @@ __all__ = [
 
 _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "tools/commit.sh"
+_AGENT = _ROOT / "tools/agent.sh"
 _COMMIT = _ROOT / "crates/airtoll-py/commit"
 _SCRIPT_OF_CHARTS = _ROOT / "python/airtoll/report/pages/templates/vega.js"
 _NOTICES = _ROOT / "python/airtoll/THIRD-PARTY-LICENSES"
@@ -58,6 +59,7 @@ def build_editable(
 ) -> str:
     """Build the wheel of an editable installation and return its file name."""
     _write_script_of_charts()
+    subprocess.run([_AGENT], check=True)
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.labs import hostapd
-from airtoll.labs.base import succeed
+from airtoll.labs.base import Process, succeed
 from airtoll.labs.emulated import WPA_PASSPHRASE, Emulator, air_scenario
 from airtoll.labs.linux import RADIOS
-from airtoll.labs.namespace import Command, NamespaceHost
+from airtoll.labs.namespace import NamespaceHost
 from airtoll.study.cell import resolved
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import SecurityProfile
@@ -111,11 +111,11 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             )
         began_s = time.monotonic()
 
-        def ours() -> Command:
+        def ours() -> Process:
             argument = json.dumps({**words, "schedule": scenario.schedule})
             return stack.enter_context(started(hosts[own], program, argument))
 
-        def theirs() -> Command:
+        def theirs() -> Process:
             file = folder / "conf"
             control = folder / "control"
             if other == "ap":
@@ -168,7 +168,7 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
 
 def attacker(
     host: NamespaceHost, program: str, address: str, victims: list[str], schedule: list[dict[str, Any]]
-) -> AbstractContextManager[Command]:
+) -> AbstractContextManager[Process]:
     """The attacker's process."""
     words = {
         "role": "attacker",
@@ -180,7 +180,7 @@ def attacker(
     return started(host, program, json.dumps(words))
 
 
-def ping(hosts: Mapping[str, NamespaceHost], emulator: Emulator, own: str, other: str) -> Command:
+def ping(hosts: Mapping[str, NamespaceHost], emulator: Emulator, own: str, other: str) -> Process:
     """Give both ends their addresses, and send echo requests to the end of this project."""
     for role, device in ((own, DEVICE), (other, INTERFACE)):
         command(hosts[role], "ip", "addr", "add", f"{emulator.addresses[role, 'ipv4']}/24", "dev", device)
@@ -209,7 +209,7 @@ def command(host: NamespaceHost, *argv: str) -> None:
 
 
 @contextmanager
-def started(host: NamespaceHost, *argv: str) -> Iterator[Command]:
+def started(host: NamespaceHost, *argv: str) -> Iterator[Process]:
     """A process that ends with the scenario."""
     process = host.popen(argv)
     try:
@@ -221,7 +221,7 @@ def started(host: NamespaceHost, *argv: str) -> Iterator[Command]:
             process.communicate(timeout=5)
 
 
-def stop(process: Command) -> list[str]:
+def stop(process: Process) -> list[str]:
     """End a program and return its output."""
     process.terminate()
     return process.communicate()[0].decode(errors="replace").splitlines()

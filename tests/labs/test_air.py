@@ -30,7 +30,7 @@ with Air().open(Cell.model_validate_json(sys.argv[1]), seed=1) as link:
     say_pid = "import os, time; print(os.readlink('/proc/self'), flush=True); time.sleep(600)"
     hang = [sys.executable, "-c", say_pid]
     commands = [host.popen(hang) for host in link.hosts.values()]
-    print(json.dumps([int(command.stdout.readline()) for command in commands]), flush=True)
+    print(json.dumps([int(command.next_line(time.monotonic() + 10)) for command in commands]), flush=True)
     time.sleep(600)
 """
 
@@ -122,8 +122,7 @@ def test_the_lab_cleans_up_after_success_and_failure(lab: Air, cell: Callable[..
             with ExitStack() as cleanup, lab.open(cell(), seed=1) as link:
                 for host in link.hosts.values():
                     process = cleanup.enter_context(host.popen(hang))
-                    assert process.stdout is not None
-                    process.stdout.readline()
+                    process.next_line(time.monotonic() + 10)
                     inside = host.run(["stat", "-L", "-c", "%i", "/proc/self/ns/net"], timeout_s=10)
                     namespaces.add(int(inside.stdout))
                 if fail:
@@ -176,8 +175,7 @@ def test_hosts_reach_each_other(
         )
         address = link.addresses["ap", ip]
         with link.hosts["ap"].popen([sys.executable, "-c", listen, address]) as server:
-            assert server.stdout is not None
-            server.stdout.readline()
+            server.next_line(time.monotonic() + 10)
             client = link.hosts["sta"].run([sys.executable, "-c", talk, address], timeout_s=20)
             assert client.returncode == 0, client.stderr.decode()
         counters = link.counters()

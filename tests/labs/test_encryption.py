@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -52,8 +53,7 @@ def send_datagrams(link: Link, ip: Ip) -> list[bytes]:
     """Send DATAGRAMS from the station to the access point; the datagrams that arrived."""
     address = link.addresses["ap", ip]
     with link.hosts["ap"].popen([sys.executable, "-c", RECEIVE, address]) as receiver:
-        assert receiver.stdout is not None
-        assert receiver.stdout.readline() == b"bound\n"
+        assert receiver.next_line(time.monotonic() + 10) == b"bound"
         sent = link.hosts["sta"].run([sys.executable, "-c", SEND, address], timeout_s=20)
         assert sent.returncode == 0, sent.stderr
         received, stderr = receiver.communicate(timeout=90)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,7 @@ PROGRAMS = {"tcp": (TCP_SERVER, TCP_CLIENT), "udp": (UDP_SERVER, UDP_CLIENT)}
 def exchange(link: Link, server: str, client: str, address: str) -> None:
     """Run the client on the station once the server on the access point is ready; both must succeed."""
     with link.hosts["ap"].popen([sys.executable, "-c", server, address]) as receiver:
-        assert receiver.stdout is not None
-        assert receiver.stdout.readline() == b"ready\n"
+        assert receiver.next_line(time.monotonic() + 10) == b"ready"
         sent = link.hosts["sta"].run([sys.executable, "-c", client, address], timeout_s=20)
         assert sent.returncode == 0, sent.stderr.decode()
         _, stderr = receiver.communicate(timeout=20)
@@ -191,8 +191,7 @@ for data in streams.values():
     with lab.open(cell(phy="ht", rate="mcs15"), seed=1) as link:
         address = link.addresses["ap", "ipv4"]
         with link.hosts["ap"].popen([sys.executable, "-W", "ignore", "-c", serve, address]) as server:
-            assert server.stdout is not None
-            assert server.stdout.readline() == b"ready\n"
+            assert server.next_line(time.monotonic() + 10) == b"ready"
             sent = link.hosts["sta"].run([sys.executable, "-c", many, address], timeout_s=20)
             assert sent.returncode == 0, sent.stderr.decode()
             _, stderr = server.communicate(timeout=20)

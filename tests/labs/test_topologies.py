@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from shutil import which
@@ -82,8 +83,7 @@ def exchange(link: Link, client: str, server: str, ip: Ip, datagrams: int = 5) -
     """Exchange datagrams, then a stream, between the client's host and the server's."""
     words = [link.addresses[server, ip], str(datagrams)]
     with link.hosts[server].popen([sys.executable, "-c", SERVE, *words]) as serving:
-        assert serving.stdout is not None
-        assert serving.stdout.readline() == b"ready\n"
+        assert serving.next_line(time.monotonic() + 10) == b"ready"
         asked = link.hosts[client].run([sys.executable, "-c", ASK, *words], timeout_s=20)
         assert asked.returncode == 0, asked.stderr.decode()
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import CpuTimes, Known, Link
-from airtoll.labs.namespace import machine_cpu_times, machine_facts
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
+from airtoll.labs.base import Known, Link
 from airtoll.study.cell import Method
 from airtoll.study.factors import Ip
 
@@ -27,40 +29,34 @@ CAPACITY_BIT_PER_S = 20e6
 """Capacity that the tests' link claims; the veth pair can carry all traffic offered because of it."""
 
 
-class PlainHost:
-    """Runs commands, optionally after a prefix, with the test's environment."""
+_connections: list[Connection] = []
+
+
+class PlainHost(AgentHost):
+    """Runs commands, optionally after a prefix, with the test's environment, until the test ends."""
 
     def __init__(self, name: str, prefix: Sequence[str] = (), path: Path | None = None) -> None:
-        self.name = name
-        self._prefix = list(prefix)
-        self._path = path  # first directory in which programs are searched
+        """`path` is the first directory in which programs are searched."""
+        agent = str(binary.program())
+        environment = [] if path is None else ["env", f"PATH={path}:{os.environ['PATH']}"]
+        connection = Connection(name, [*prefix, *environment, agent, "serve"])
+        _connections.append(connection)
+        super().__init__(name, connection, [agent])
 
-    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        env = dict(os.environ)
-        if self._path is not None:
-            env["PATH"] = f"{self._path}:{env['PATH']}"
-        return subprocess.Popen(
-            [*self._prefix, *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-        )
 
-    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        with self.popen(argv) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout_s)
-            except BaseException:
-                process.kill()
-                raise
-        return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+@pytest.fixture(autouse=True)
+def _agents_end() -> Iterator[None]:
+    """End the agents of the test's hosts."""
+    before = len(_connections)
+    yield
+    while len(_connections) > before:
+        _connections.pop().close()
 
-    def facts(self) -> dict[str, Any]:
-        return machine_facts()
 
-    def cpu(self) -> CpuTimes:
-        return machine_cpu_times()
+@pytest.fixture
+def here() -> PlainHost:
+    """The machine of the tests."""
+    return PlainHost("machine")
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Tools on real hosts: their measurements, and the messages if they fail."""
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link
+from airtoll.labs.base import Host, Link
 from airtoll.probes import PROBES, Measurement, ftp, probes_of, process
 from airtoll.probes.flows import flows_of
 from airtoll.probes.ftp import Ftp
@@ -216,8 +215,8 @@ class TestThroughput:
         self, link_with: LinkWith, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(process, "GRACE_S", 0.2)
-        with pytest.raises(AirtollError, match=r"^'cat' on ap did not end within 0\.2 s$"):
-            Throughput().measure(link_with("cat", "exec sleep 60"), cell(), method)
+        with pytest.raises(AirtollError, match=r"^'ss' on sta did not end within 0\.2 s$"):
+            Throughput().measure(link_with("ss", "exec sleep 60"), cell(transport="tcp"), method)
 
     def test_a_server_that_cannot_start_is_reported(
         self, link_with: LinkWith, cell: MakeCell, method: Method
@@ -437,23 +436,8 @@ def test_probes_are_found_by_name() -> None:
             probes_of(["ftpd"], lab)
 
 
-def test_a_hung_process_is_killed_and_its_last_line_is_reported() -> None:
-    command = ["sh", "-c", "echo thinking; exec sleep 60"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as hung:
+def test_a_hung_process_is_killed_and_its_last_line_is_reported(here: Host) -> None:
+    with here.popen(["sh", "-c", "echo thinking; exec sleep 60"]) as hung:
         with pytest.raises(AirtollError, match=r"^the tool did not end within 0\.5 s: thinking$"):
             process.finish(hung, 0.5, "the tool")
         assert hung.wait() == -9
-
-
-TABLE = b"""\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 42 1
-   1: 0100007F:1452 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 43 1
-"""
-
-
-def test_only_a_socket_that_waits_for_clients_counts_as_listening() -> None:
-    assert process.is_listening(TABLE, "tcp", 0x1451)
-    assert not process.is_listening(TABLE, "tcp", 0x1452)  # connected
-    assert not process.is_listening(TABLE, "tcp", 0x9C40)  # the peer's port
-    assert not process.is_listening(TABLE, "udp", 0x1451)  # UDP has no such state

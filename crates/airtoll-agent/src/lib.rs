@@ -1,13 +1,15 @@
-//! airtoll's own measurement programs, which run on the hosts at the ends of a measurement.
+//! The program that airtoll runs on every host of a measurement: the agent, and airtoll's own measuring ends.
 //!
 //! - [`pingpong`]: the round-trip time of one message at a time, over UDP or TCP
 //! - [`video`]: a video stream over RTP, its sender and its receiver
+//! - [`agent`]: the agent itself, which serves a controller
 //! - [`program`]: command lines, errors and timeouts, shared by both programs
 //!
-//! Each program is a library function with a command line; a host runs it through the Python package.
+//! Each is a subcommand of the binary `airtoll-agent`, which needs nothing of the host but its kernel.
 
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod pingpong;
 pub mod program;
 pub mod video;

@@ -46,18 +46,6 @@ fn serve<L: Running>(py: Python<'_>) -> i32 {
     )
 }
 
-/// Runs one end of a ping-pong with these arguments. Returns the exit status.
-#[pyfunction]
-fn pingpong(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| airtoll_agent::pingpong::run(argv))
-}
-
-/// Runs one end of a video stream with these arguments. Returns the exit status.
-#[pyfunction]
-fn video(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| airtoll_agent::video::run(argv))
-}
-
 fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -77,7 +65,7 @@ mod _rust {
     #[pymodule_export]
     use super::scenario::{Phy, check_scenario, model, phys, simulate};
     #[pymodule_export]
-    use super::{emulate, emulate_radios, hold_hosts, pingpong, video};
+    use super::{emulate, emulate_radios, hold_hosts};
     #[pymodule_export]
     const VIDEO_DEADLINE_NS: u64 = wlan_air::traffic::PLAYOUT_DEADLINE.0;
     #[pymodule_export]

@@ -38,9 +38,9 @@ mod sys {
 
     /// Sets the policy of the calling thread to `SCHED_FIFO` with `priority`.
     pub fn set_fifo(priority: libc::c_int) -> nix::Result<()> {
-        let parameters = libc::sched_param {
-            sched_priority: priority,
-        };
+        // SAFETY: sched_param is a plain C struct for which all zeroes is a valid value; musl's has more fields.
+        let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        parameters.sched_priority = priority;
         // SAFETY: pid 0 is the calling thread, and the pointer is to a live sched_param.
         Errno::result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })
             .map(drop)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airtoll import _rust
 from airtoll.clock import Clock
-from airtoll.labs.base import Link, lab_lacks
+from airtoll.labs.base import Link, lab_lacks, machine_lacks
 from airtoll.labs.emulated import (
     IPS,
     NO_NAMESPACES,
@@ -141,6 +141,10 @@ class Air:
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
         return missing_command() if self._clock == "virtual" else missing()
+
+    def lacks(self, packages: Mapping[str, str]) -> str | None:
+        """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
+        return machine_lacks(packages)
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

@@ -7,13 +7,58 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from airtoll.errors import AirtollError
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Ip
+from airtoll.study.factors import Ip, Transport
 
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Process(Protocol):
+    """A command on a host, with the interface of subprocess.Popen. Calls raise AirtollError if the host is lost."""
+
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while the command runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end. Raises subprocess.TimeoutExpired."""
+        ...
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Wait for the end of the output, and return stdout and stderr. Raises subprocess.TimeoutExpired."""
+        ...
+
+    def next_line(self, until_s: float) -> bytes | None:
+        """The next line of stdout without its end, or None at the end of the output.
+
+        Raises TimeoutError if no complete line arrives until `until_s` (time.monotonic).
+        """
+        ...
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal to the command. Nothing happens if it has ended."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the command."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the command and the processes that it started."""
+        ...
+
+    def cpu_s(self) -> float:
+        """CPU time of all threads of the command; 0 if it has ended."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Host(Protocol):
@@ -21,8 +66,8 @@ class Host(Protocol):
 
     name: str
 
-    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a command on the host with stdout and stderr piped. Killing the process kills the command."""
+    def popen(self, argv: Sequence[str]) -> Process:
+        """Start a command on the host. Its output is kept."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
@@ -35,6 +80,28 @@ class Host(Protocol):
 
     def cpu(self) -> "CpuTimes":
         """CPU time of the whole machine so far."""
+        ...
+
+    def program(self, name: str) -> list[str]:
+        """The command of one of airtoll's own measuring programs: pingpong, video."""
+        ...
+
+    def listens(
+        self, transport: Transport, port: int, timeout_s: float = 0.0, process: Process | None = None
+    ) -> bool:
+        """Whether a server listens on the port, now or within the time. Waits no longer than `process` runs."""
+        ...
+
+    def connected(self, transport: Transport, port: int, peers: int, timeout_s: float) -> int:
+        """Wait for that number of connected sockets of the port, and return the number."""
+        ...
+
+    def dropped_datagrams(self) -> int:
+        """UDP datagrams dropped since the host came up because a socket buffer was full (RcvbufErrors)."""
+        ...
+
+    def texts(self, *paths: str) -> list[str | None]:
+        """The content of small files; None for a file that cannot be read."""
         ...
 
 
@@ -146,6 +213,10 @@ class Lab(Protocol):
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
         ...
 
+    def lacks(self, packages: Mapping[str, str]) -> str | None:
+        """Return the first command that the lab's hosts lack (command -> Debian package), with the remedy, or None."""
+        ...
+
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
         """Bring the link up. Leaving the context takes it down."""
         ...
@@ -182,6 +253,14 @@ def first_missing(packages: Mapping[str, str], path: str | None = None) -> tuple
     `path` replaces the user's search path.
     """
     return next((pair for pair in packages.items() if which(pair[0], path=path) is None), None)
+
+
+def machine_lacks(packages: Mapping[str, str]) -> str | None:
+    """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
+    if (found := first_missing(packages)) is None:
+        return None
+    command, package = found
+    return f"the command '{command}' is missing: apt-get install {package}"
 
 
 def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:

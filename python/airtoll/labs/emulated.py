@@ -216,6 +216,7 @@ class Emulator:
         if way is None:
             raise UsageError(f"lab {lab} {NO_NAMESPACES}")
         self._user_namespace = bool(way)
+        self._hosts: dict[str, NamespaceHost] = {}
         self._process = subprocess.Popen(
             ["unshare", *way, "--net", "--pid", "--fork", "--kill-child", "--", *program],
             stdin=subprocess.PIPE,
@@ -253,7 +254,11 @@ class Emulator:
             self.check_end()
 
     def host(self, role: str) -> NamespaceHost:
-        return NamespaceHost(role, self._pid, self._namespace_fds[role], user_namespace=self._user_namespace)
+        """The host with this role, whose agent ends with the emulator."""
+        if role not in self._hosts:
+            fd = self._namespace_fds[role]
+            self._hosts[role] = NamespaceHost(role, self._pid, fd, user_namespace=self._user_namespace)
+        return self._hosts[role]
 
     def counters(self) -> dict[str, Any]:
         """Totals since the link came up."""
@@ -302,6 +307,8 @@ class Emulator:
 
     def close(self) -> None:
         """End the emulator and every process in its namespaces, and wait until all have ended."""
+        for host in self._hosts.values():
+            host.connection.close()
         try:
             _, self._stderr = self._process.communicate(timeout=_ANSWER_TIMEOUT_S)
         except subprocess.TimeoutExpired:

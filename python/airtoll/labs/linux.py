@@ -7,7 +7,6 @@ chooses their rates. Without radios of the machine, the radios are those of mac8
 guest, whose kernel has mac80211_hwsim with the changes that a medium requires (`airtoll.guest`).
 """
 
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,7 +22,16 @@ from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd, iw, minstrel, radios, wire
-from airtoll.labs.base import SYSTEM_PATH, Link, PeerStatistics, lab_lacks, last_words, succeed
+from airtoll.labs.base import (
+    SYSTEM_PATH,
+    Link,
+    PeerStatistics,
+    Process,
+    lab_lacks,
+    last_words,
+    machine_lacks,
+    succeed,
+)
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
@@ -38,8 +46,7 @@ from airtoll.labs.emulated import (
     passphrase_of,
     wep_key,
 )
-from airtoll.labs.lines import Lines
-from airtoll.labs.namespace import Command, NamespaceHost, python_command
+from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.sim import obstacle
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import StackName
@@ -168,6 +175,10 @@ class Linux:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
         return _missing_command() or (radios.missing(self._radios) if self._radios else None)
 
+    def lacks(self, packages: Mapping[str, str]) -> str | None:
+        """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
+        return machine_lacks(packages)
+
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up. Leaving the context takes it down."""
@@ -268,7 +279,7 @@ def _network(
         folder = Path(name)
         control = folder / "control"
 
-        def start(role: str, text: str, argv: list[str]) -> Command:
+        def start(role: str, text: str, argv: list[str]) -> Process:
             file = folder / f"{role}.conf"
             file.touch(mode=0o600)
             file.write_text(text, encoding="ascii")
@@ -308,7 +319,7 @@ def _network(
         yield {**facts, "joining_ms": joined_s * 1e3}
 
 
-def _end(process: Command) -> None:
+def _end(process: Process) -> None:
     process.terminate()
     process.communicate()
 
@@ -323,14 +334,12 @@ _WHY: Final = (
 """Words in the lines with which wpa_supplicant explains that it gave up, the most telling first."""
 
 
-def _wait_for(event: str, program: str, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(event: str, program: str, process: Process) -> None:
     """Wait until the program prints a line with the event. Raises AirtollError with the reason otherwise."""
-    assert process.stdout is not None
-    lines = Lines(process.stdout)
     until_s = time.monotonic() + _JOIN_TIMEOUT_S
     printed: list[bytes] = []
     with suppress(TimeoutError):
-        while (line := lines.next(until_s)) is not None:
+        while (line := process.next_line(until_s)) is not None:
             printed.append(line.removeprefix(f"{_INTERFACE}: ".encode()))
             if event.encode() in line:
                 return

@@ -92,14 +92,7 @@ def lent(name: str, host: NamespaceHost) -> Iterator[Radio]:
 
 def _move(radio: Radio, host: NamespaceHost) -> None:
     # iw names a namespace by one of its processes.
-    with host.popen(["sh", "-c", "echo; exec sleep infinity"]) as member:
-        assert member.stdout is not None
-        try:
-            member.stdout.readline()
-            (process,) = member.commands()
-            _here("iw", f"phy#{radio.number}", "set", "netns", str(process))
-        finally:
-            member.kill()
+    _here("iw", f"phy#{radio.number}", "set", "netns", "name", host.namespace)
 
 
 def _return(radio: Radio, host: NamespaceHost) -> None:

@@ -102,6 +102,10 @@ class Sim:
         """None: this lab runs on every machine."""
         return None
 
+    def lacks(self, packages: Mapping[str, str]) -> str | None:  # noqa: ARG002
+        """None: this lab has no hosts, and runs no commands."""
+        return None
+
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[SimulatedLink]:
         """A link in virtual time. It brings nothing up and takes nothing down."""

@@ -1,13 +1,16 @@
 """The result of every probe: samples, and the tools' verbatim output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from airtoll.labs.base import Link
+from airtoll.labs.base import Link, machine_lacks
 from airtoll.study.cell import Cell, Method
 
 Phase = Literal["warmup", "measure"]
+
+Lacks = Callable[[Mapping[str, str]], str | None]
+"""Returns the first command that hosts lack (command -> Debian package), with the remedy, or None."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Probe(Protocol):
 
     name: str
 
-    def missing(self) -> str | None:
-        """Return what must be installed before this probe can run, or None."""
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+        """Return what must be installed before this probe can run, or None. `lacks` asks the hosts for commands."""
         ...
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:

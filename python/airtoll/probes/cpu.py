@@ -26,14 +26,13 @@ emulator does it; frames that cards seal and open are not. The IP stacks of rece
 (`docs/reference/data-format.md`). On a link without an emulator, cpu_hosts is cpu_system over the window.
 """
 
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import CpuTimes, Known, Link, PeerStatistics
+from airtoll.labs.base import CpuTimes, Known, Link, PeerStatistics, Process
 from airtoll.probes.base import Sample
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
@@ -56,7 +55,7 @@ class Snapshot:
     peers: Mapping[tuple[str, str], PeerStatistics] = field(default_factory=dict)  # of the hosts' radios
 
 
-def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[Snapshot]:
+def over(link: Link, running: Process, until_s: float) -> list[Snapshot]:
     """Snapshots from now to `until_s` (time.monotonic), some `INTERVAL_S` apart. Stops early if the process ends."""
     hosts = machines(link)
 

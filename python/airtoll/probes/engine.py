@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.ciphers.parts import COMMAND
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, succeed
+from airtoll.labs.base import Link, machine_lacks, succeed
 from airtoll.probes import process
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
@@ -84,7 +84,7 @@ class Engine:
 
     name = "engine"
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
         """None: the engine is part of airtoll."""
         return None
 

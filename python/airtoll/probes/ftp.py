@@ -30,9 +30,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll import extras
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words
+from airtoll.labs.base import Host, Link, last_words, machine_lacks
 from airtoll.probes import process
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way, zeros_allowed
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
@@ -127,11 +127,11 @@ class Ftp:
 
     name = "ftp"
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
         if not extras.has("ftp"):
             return f"the Python package 'pyftpdlib' is missing: {extras.hint('ftp')}"
-        return process.lacking({"curl": "curl", "timeout": "coreutils"})
+        return lacks({"curl": "curl", "timeout": "coreutils"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError with the client's own words if a transfer fails."""

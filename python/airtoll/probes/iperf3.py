@@ -40,9 +40,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words
+from airtoll.labs.base import Host, Link, last_words, machine_lacks
 from airtoll.probes import cpu, process, radio
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
 from airtoll.probes.iperf3_report import (
     INTERVAL_S,
@@ -98,9 +98,9 @@ class Throughput:
     def __init__(self) -> None:
         self._buffers = list(UDP_BUFFERS)  # uses the first; a refused size is removed
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
-        return process.lacking({"iperf3": "iperf3", "timeout": "coreutils", "ss": "iproute2"})
+        return lacks({"iperf3": "iperf3", "timeout": "coreutils", "ss": "iproute2"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError with iperf3's own words if it fails."""
@@ -234,14 +234,13 @@ def _perform(
                 _refuse_early_end(*process.finish(server, process.GRACE_S, who), flow.server)
             servers.append(server)
         receivers = {flow.server.name: flow.server for flow in flows}.values()
-        unfetched_before = sum(process.unfetched(host) for host in receivers)
+        unfetched_before = sum(host.dropped_datagrams() for host in receivers)
         for flow, (_, client_argv) in zip(flows, commands, strict=True):
             started_s.append(time.monotonic())
             clients.append(running.enter_context(process.started(flow.client, client_argv)))
             if len(flows) > 1:
                 peers = 1 if cell.transport == "udp" else 2  # TCP also has a control connection
-                by_s = started_s[-1] + BEGIN_TIMEOUT_S
-                process.wait_for_peers(flow.server, cell.transport, flow.port, peers, by_s)
+                flow.server.connected(cell.transport, flow.port, peers, BEGIN_TIMEOUT_S)
                 started_s[-1] = time.monotonic()
         late_s = started_s[-1] - started_s[0]
         window = Window(planned.opens_s + late_s, planned.closes_s + late_s)
@@ -267,7 +266,7 @@ def _perform(
             began_s=[moment_s - started_s[0] for moment_s in started_s],
             window=window,
             snapshots=snapshots,
-            unfetched=sum(process.unfetched(host) for host in receivers) - unfetched_before,
+            unfetched=sum(host.dropped_datagrams() for host in receivers) - unfetched_before,
             segment_b=segment_b,
         )
 
@@ -313,7 +312,7 @@ def _traffic(link: Link, flow: Flow, cell: Cell, method: Method, offered_bit_per
 def _maxseg_b(flow: Flow, cell: Cell) -> int:
     """TCP_MAXSEG for segments whose payload is the packet size."""
     ends = (flow.client, flow.server)
-    stamped = all(process.output_of(end, ["cat", _TIMESTAMPS]).strip() != b"0" for end in ends)
+    stamped = all(end.texts(_TIMESTAMPS) != ["0\n"] for end in ends)
     return cell.packet_size + (TIMESTAMPS_B if stamped else 0)
 
 

@@ -27,9 +27,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words
+from airtoll.labs.base import Link, last_words, machine_lacks
 from airtoll.probes import process
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.machines import share_clocks
 from airtoll.probes.window import NS_PER_S, Window
@@ -136,9 +136,9 @@ class Irtt:
 
     name = "irtt"
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
-        return process.lacking({"irtt": "irtt"})
+        return lacks({"irtt": "irtt"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError with irtt's own words if it fails.

@@ -19,26 +19,19 @@ With several stations, only the first one sends.
 
 import math
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words
+from airtoll.labs.base import Link, last_words, machine_lacks
 from airtoll.probes import process
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Transport
 
 PORT = 11112
 REPLY_TIMEOUT_S = 0.25
-
-PINGPONG = [
-    *(sys.executable, "-I", "-c"),
-    "import sys; from airtoll._rust import pingpong; sys.exit(pingpong(sys.argv[1:]))",
-]
-"""Imports only the binding, not the packages that the probes require, so that it starts fast."""
 
 _PINGPONG_HEAD = re.compile(rb'^\{.*"pingpong":"([^"]*)"')
 _PINGPONG_ROW = re.compile(rb"\[(\d{1,18}),(\d{1,18}|null)\]")
@@ -59,7 +52,7 @@ class Rtt:
 
     name = "rtt"
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -72,8 +65,9 @@ class Rtt:
             str(math.ceil(span_s * 1000))
             for span_s in (process.GRACE_S, window.closes_s, REPLY_TIMEOUT_S, method.rtt_pause)
         )
-        server = [*PINGPONG, "serve", *where, idle_ms]
-        client = [*PINGPONG, "ping", *where, str(cell.packet_size), *client_ms]
+        sta, ap = (link.hosts[role] for role in link.pairs[0])
+        server = [*ap.program("pingpong"), "serve", *where, idle_ms]
+        client = [*sta.program("pingpong"), "ping", *where, str(cell.packet_size), *client_ms]
         output = exchange(
             "pingpong", link, cell.transport, PORT, server, client, window.closes_s, _PINGPONG_ROW
         )

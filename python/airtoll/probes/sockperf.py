@@ -20,9 +20,8 @@ import math
 import re
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link
-from airtoll.probes import process
-from airtoll.probes.base import Measurement
+from airtoll.labs.base import Link, machine_lacks
+from airtoll.probes.base import Lacks, Measurement
 from airtoll.probes.rtt import RoundTrips, complaint, exchange, samples_of
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
@@ -53,9 +52,9 @@ class Sockperf:
 
     name = "sockperf"
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
-        return process.lacking({"sockperf": "sockperf"})
+        return lacks({"sockperf": "sockperf"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError with sockperf's own words if it fails."""

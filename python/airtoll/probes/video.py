@@ -29,7 +29,6 @@ and `throughput`, `loss` and `late_frames` are those of all stations together.
 """
 
 import math
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -40,9 +39,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link, last_words
+from airtoll.labs.base import Link, last_words, machine_lacks
 from airtoll.probes import cpu, process, radio
-from airtoll.probes.base import Measurement, Phase, Sample
+from airtoll.probes.base import Lacks, Measurement, Phase, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
 from airtoll.probes.machines import share_clocks
 from airtoll.probes.window import NS_PER_S, Window
@@ -71,12 +70,6 @@ machine that runs other work stalls occasionally, and delays count from the actu
 
 UNFETCHED_MOST: Final = 0.01
 """Highest tolerated share of arriving packets that a receiver fetches too late: above it, the host is the limit."""
-
-COMMAND: Final = [
-    *(sys.executable, "-I", "-c"),
-    "import sys; from airtoll._rust import video; sys.exit(video(sys.argv[1:]))",
-]
-"""Imports only the binding, not the packages that the probes require, so that it starts fast."""
 
 Pacing = Literal["smooth", "burst"]
 
@@ -172,7 +165,7 @@ class Video:
     def __init__(self, pacing: Pacing = "smooth") -> None:
         self._pacing: Pacing = pacing
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
         """None: the tool is part of airtoll."""
         return None
 
@@ -276,16 +269,22 @@ def _perform(
         for index, flow in enumerate(flows):
             port = PORT + 2 * index
             where = f"[{flow.address}]:{port}" if ":" in flow.address else f"{flow.address}:{port}"
-            argv = [*COMMAND, "receive", where, *common, str(math.ceil(process.GRACE_S * 1000))]
+            argv = [
+                *flow.server.program("video"),
+                "receive",
+                where,
+                *common,
+                str(math.ceil(process.GRACE_S * 1000)),
+            ]
             who = _who("receiver", flow)
             receiver = running.enter_context(process.serving(flow.server, argv, "udp", port, who))
             if receiver.poll() is not None:
                 _, stderr = process.finish(receiver, process.GRACE_S, who)
                 raise AirtollError(f"{who} exited before a sender connected: {_complaint(stderr)}")
             receivers.append(receiver)
-            commands.append((argv, [*COMMAND, "send", where, *common]))
+            commands.append((argv, [*flow.client.program("video"), "send", where, *common]))
         hosts = {flow.server.name: flow.server for flow in flows}.values()
-        unfetched_before = sum(process.unfetched(host) for host in hosts)
+        unfetched_before = sum(host.dropped_datagrams() for host in hosts)
         start_ns = time.monotonic_ns() + round(START_ALLOWANCE_S * NS_PER_S)
         for index, flow in enumerate(flows):
             how = [start_ns, offered_bit_per_s, cell.packet_size, pacing, stream_seed(seed, index)]
@@ -305,7 +304,7 @@ def _perform(
             stdout, stderr = process.finish(receiver, 2 * process.GRACE_S, who)
             received.append(parse_received(stdout, stderr, who))
             raw[f"{_file(flow)}-receiver.json"] = stdout
-        unfetched = sum(process.unfetched(host) for host in hosts) - unfetched_before
+        unfetched = sum(host.dropped_datagrams() for host in hosts) - unfetched_before
         return _Done(sent, received, raw, commands, snapshots, unfetched)
 
 

@@ -277,7 +277,7 @@ impl Inbox {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _, // musl: unsigned
                 std::ptr::null_mut(),
             )
         })?;

@@ -1,5 +1,7 @@
 //! The system calls of the data plane that `nix` does not wrap, or wraps only with allocations.
 #![allow(unsafe_code)]
+// The size of time in musl changed in its version 1.2.0: `option_values!` checks the one in use.
+#![cfg_attr(target_env = "musl", allow(deprecated))]
 
 pub mod datagrams;
 pub mod interface;

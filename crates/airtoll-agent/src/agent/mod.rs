@@ -1,0 +1,148 @@
+//! The agent: runs commands, moves files and samples its machine, for one controller at the other end of a byte stream.
+//!
+//! `serve` reads requests from standard input and writes answers and events to standard output, in the form of
+//! [`frame`]. It is two processes. The worker ([`work`]) does everything. The supervisor ([`supervise`]) waits for the
+//! worker to end, for any reason, and then kills every process that descends from it: orphans of the worker become
+//! children of the supervisor (`PR_SET_CHILD_SUBREAPER`). Commands start through [`exec`], which ends with its parent.
+//! When the connection closes, nothing of the measurement remains on the host.
+//!
+//! - [`frame`]: messages on the byte stream
+//! - [`session`]: requests and their answers
+//! - [`processes`]: commands and their output
+//! - [`process_ids`]: numbers of processes across PID namespaces
+//! - [`machine`]: facts and CPU times of the machine
+//! - [`sampling`]: readings at a fixed rate
+//! - [`sockets`]: the kernel's tables of sockets
+
+mod files;
+pub mod frame;
+pub mod machine;
+pub mod process_ids;
+mod processes;
+mod sampling;
+mod session;
+pub mod sockets;
+
+use std::env::ArgsOs;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid, setsid};
+
+use files::Folder;
+use process_ids::ProcessId;
+
+/// The version of the agent. Controller and agent must have the same one.
+pub const VERSION: &str = concat!("airtoll-agent ", env!("CARGO_PKG_VERSION"));
+
+/// The subcommand of the worker: `work PARENT FOLDER`.
+pub const WORK: &str = "work";
+
+/// The subcommand that becomes a command of the host: `exec PARENT COMMAND...`.
+pub const EXEC: &str = "exec";
+
+/// Exit status of a command that could not be started, as in sh(1).
+const NOT_STARTED: i32 = 127;
+
+/// Starts the worker and, after its end, kills what it left. Returns the exit status of the worker.
+#[must_use]
+pub fn supervise() -> i32 {
+    status_of(supervised().map(|status| status.code().unwrap_or(1)))
+}
+
+fn supervised() -> io::Result<ExitStatus> {
+    prctl::set_child_subreaper(true)?;
+    let folder = Folder::create()?;
+    let mut worker = own_command(WORK).arg(folder.path()).spawn()?;
+    // The worker alone holds the connection, so that the controller notices its end.
+    let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    let status = worker.wait()?;
+    kill_descendants()?;
+    Ok(status)
+}
+
+/// Kills every process that descends from this one. Orphans become its children one generation after the other.
+fn kill_descendants() -> io::Result<()> {
+    loop {
+        let children = ProcessId::children();
+        for child in &children {
+            // It may have ended since.
+            let _ = kill(child.own, Signal::SIGKILL);
+        }
+        match waitpid(
+            Pid::from_raw(-1),
+            (children.is_empty()).then_some(WaitPidFlag::WNOHANG),
+        ) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Serves a controller on standard input and output until the connection closes. Returns the exit status.
+#[must_use]
+pub fn work(mut args: ArgsOs) -> i32 {
+    let outcome = end_with_parent(&mut args).and_then(|()| {
+        let folder = args.next().ok_or(io::ErrorKind::InvalidInput)?;
+        session::serve(&mut io::stdin().lock(), io::stdout(), Path::new(&folder))
+    });
+    status_of(outcome.map(|()| 0))
+}
+
+/// Becomes a command of the host, which ends with the worker that started it. Returns only if the command cannot start.
+#[must_use]
+pub fn exec(mut args: ArgsOs) -> i32 {
+    let outcome: io::Result<()> = end_with_parent(&mut args).and_then(|()| {
+        // A session of its own: signals of the controller's terminal do not arrive, and the command is a group.
+        setsid()?;
+        let program = args.next().ok_or(io::ErrorKind::InvalidInput)?;
+        let error = Command::new(&program).args(args).exec();
+        Err(io::Error::new(
+            error.kind(),
+            format!("{}: {error}", program.display()),
+        ))
+    });
+    if let Err(error) = outcome {
+        eprintln!("airtoll-agent: {error}");
+    }
+    NOT_STARTED
+}
+
+/// The next argument is the process that started this one. When it ends, this process is killed.
+fn end_with_parent(args: &mut ArgsOs) -> io::Result<()> {
+    let parent = args
+        .next()
+        .and_then(|id| id.to_str()?.parse().ok())
+        .map(Pid::from_raw);
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    // The parent may have ended before. In a PID namespace of its own, the parent outside has the number 0.
+    if parent == Some(getppid()) || getppid().as_raw() == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::other("the process that started this one has ended"))
+    }
+}
+
+/// A command of this program that ends with this process.
+fn own_command(subcommand: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(subcommand).arg(std::process::id().to_string());
+    command
+}
+
+fn status_of(outcome: io::Result<i32>) -> i32 {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("airtoll-agent: {error}");
+        1
+    })
+}

@@ -1,0 +1,191 @@
+//! Commands that the controller starts, each a process group of its own, and their output.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::process_ids::ProcessId;
+use super::session::Output;
+use super::{EXEC, machine, own_command};
+
+/// Longest part of a command's output in a frame.
+const CHUNK_B: usize = 1 << 16;
+
+/// The commands of a controller, by the number that the controller gave them.
+#[derive(Clone, Default)]
+pub struct Processes(Arc<Mutex<HashMap<u32, Process>>>);
+
+struct Process {
+    id: Pid,
+    running: Option<Child>,
+    stdin: Option<ChildStdin>,
+}
+
+impl Processes {
+    /// Starts a command. Its output and its end are sent as events. `has_stdin` keeps its standard input open.
+    ///
+    /// Call it only on the thread that lives as long as this process: a command ends with the thread that started it.
+    ///
+    /// # Errors
+    /// The system starts no process, or the number is in use.
+    pub fn start(&self, number: u32, argv: &[String], has_stdin: bool, output: &Output) -> io::Result<Value> {
+        let mut table = self.lock();
+        if table.contains_key(&number) {
+            return Err(io::Error::new(
+                ErrorKind::AlreadyExists,
+                format!("process {number} exists"),
+            ));
+        }
+        let mut child = own_command(EXEC)
+            .args(argv)
+            .stdin(if has_stdin { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let id = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+        let streams = [
+            ("stdout", child.stdout.take().map(boxed)),
+            ("stderr", child.stderr.take().map(boxed)),
+        ];
+        for (name, stream) in streams {
+            let (stream, output) = (stream.ok_or(ErrorKind::BrokenPipe)?, output.clone());
+            thread::spawn(move || relay(number, name, stream, &output));
+        }
+        let stdin = child.stdin.take();
+        table.insert(
+            number,
+            Process {
+                id,
+                running: Some(child),
+                stdin,
+            },
+        );
+        let (processes, output) = (self.clone(), output.clone());
+        thread::spawn(move || processes.reap(number, id, &output));
+        Ok(json!({"pid": id.as_raw()}))
+    }
+
+    /// Sends a signal to the command, or to its group.
+    ///
+    /// # Errors
+    /// There is no such command or signal. A command that has ended is no error.
+    pub fn signal(&self, number: u32, signal: i32, to_group: bool) -> io::Result<()> {
+        let table = self.lock();
+        let process = table.get(&number).ok_or_else(|| unknown(number))?;
+        let signal = Signal::try_from(signal)?;
+        // The table is locked, so the process is not reaped and its number not taken by another.
+        if process.running.is_some() {
+            let sent = if to_group {
+                killpg(process.id, signal)
+            } else {
+                kill(process.id, signal)
+            };
+            // Before its session exists, the command has no group.
+            if to_group && sent.is_err() {
+                let _ = kill(process.id, signal);
+            }
+        } else if to_group {
+            // Others of the group may have outlived the command.
+            let _ = killpg(process.id, signal);
+        }
+        Ok(())
+    }
+
+    /// Writes to the standard input of a command and, at the end, closes it.
+    ///
+    /// # Errors
+    /// There is no such command, or it has closed its standard input.
+    pub fn write(&self, number: u32, octets: &[u8], at_end: bool) -> io::Result<()> {
+        let mut stdin = {
+            let mut table = self.lock();
+            let process = table.get_mut(&number).ok_or_else(|| unknown(number))?;
+            process.stdin.take().ok_or(ErrorKind::BrokenPipe)?
+        };
+        stdin.write_all(octets)?;
+        stdin.flush()?;
+        if !at_end && let Some(process) = self.lock().get_mut(&number) {
+            process.stdin = Some(stdin);
+        }
+        Ok(())
+    }
+
+    /// CPU time of all threads of a command in seconds; null if it has ended.
+    ///
+    /// # Errors
+    /// There is no such command.
+    pub fn cpu_s(&self, number: u32) -> io::Result<Value> {
+        let id = self.lock().get(&number).ok_or_else(|| unknown(number))?.id;
+        Ok(ProcessId::of(id).and_then(machine::process_cpu_s).into())
+    }
+
+    /// Whether a command has ended or does not exist.
+    #[must_use]
+    pub fn has_ended(&self, number: u32) -> bool {
+        self.lock()
+            .get(&number)
+            .is_none_or(|process| process.running.is_none())
+    }
+
+    /// Forgets a command that has ended.
+    pub fn forget(&self, number: u32) {
+        self.lock().remove(&number);
+    }
+
+    /// Kills all groups.
+    pub fn kill_all(&self) {
+        for process in self.lock().values() {
+            let _ = killpg(process.id, Signal::SIGKILL);
+            if process.running.is_some() {
+                let _ = kill(process.id, Signal::SIGKILL);
+            }
+        }
+    }
+
+    fn reap(&self, number: u32, id: Pid, output: &Output) {
+        // The process keeps its number until it is reaped under the lock.
+        while waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)
+            == Err(nix::errno::Errno::EINTR)
+        {}
+        let status = {
+            let mut table = self.lock();
+            let child = table.get_mut(&number).and_then(|process| process.running.take());
+            child.and_then(|mut child| child.wait().ok())
+        };
+        let status = status.map(|status| status.code().unwrap_or_else(|| -status.signal().unwrap_or(0)));
+        output.send(&json!({"process": number, "exit": status}), &[]);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Process>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn boxed(stream: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    Box::new(stream)
+}
+
+fn unknown(number: u32) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("no process {number}"))
+}
+
+/// Sends the output of a command as it comes, and its end.
+fn relay(number: u32, name: &str, mut stream: Box<dyn Read + Send>, output: &Output) {
+    let mut chunk = vec![0; CHUNK_B];
+    loop {
+        match stream.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => output.send(&json!({"process": number, "stream": name}), &chunk[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    output.send(&json!({"process": number, "stream": name, "end": true}), &[]);
+}

@@ -1,0 +1,213 @@
+"""The connection to an agent: frames on the standard streams of a local process, such as nsenter or ssh.
+
+A frame is the lengths of its head and of its body, each a 32-bit big-endian number of octets, then the head, one JSON
+object, then the body. `crates/airtoll-agent/src/agent/session.rs` lists the requests.
+"""
+
+import itertools
+import json
+import os
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any, Final
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import last_words
+
+ANSWER_TIMEOUT_S: Final = 20.0
+"""An agent that does not answer within this time is lost, as is a host behind a link that has gone."""
+
+_LENGTHS: Final = struct.Struct(">II")
+_MOST_B: Final = 1 << 22  # of a head or a body
+
+
+class LostError(AirtollError):
+    """The connection to a host has ended, or the host does not answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request."""
+
+    value: Any
+    body: bytes
+
+
+class Connection:
+    """One agent. Threads may send requests side by side."""
+
+    def __init__(self, name: str, argv: Sequence[str], *, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        """Start the command that reaches the agent of the host `name`.
+
+        Raises LostError with the command's own words if the agent does not report.
+        """
+        self.name = name
+        self._transport = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C must reach only airtoll, which ends commands in order
+        )
+        self._sending = threading.Lock()
+        self._changed = threading.Condition()
+        self._answers: dict[int, Answer | str] = {}
+        self._waiting: set[int] = set()
+        self._numbers = itertools.count(1)
+        self._listeners: dict[tuple[str, int], Callable[[Mapping[str, Any], bytes], None]] = {}
+        self._lost: str | None = None
+        self._hello: Mapping[str, Any] | None = None
+        self._said = bytearray()  # the transport's standard error
+        self._reader = threading.Thread(target=self._read, name=f"agent {name}", daemon=True)
+        self._errors = threading.Thread(target=self._read_errors, name=f"agent {name} stderr", daemon=True)
+        self._reader.start()
+        self._errors.start()
+        try:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._hello or self._lost, timeout_s):
+                    raise LostError(f"host {name}: the agent did not report within {timeout_s:.0f} s")
+            if self._hello is None:
+                raise LostError(f"host {name}: {self._lost}")
+        except BaseException:
+            self.close()
+            raise
+        self.version: str = self._hello["agent"]
+        self.folder: str = self._hello["folder"]
+
+    def ask(self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any) -> Answer:
+        """The answer to a request. Raises LostError if none comes, AirtollError if the agent refuses."""
+        number = next(self._numbers)
+        with self._changed:
+            self._waiting.add(number)
+        try:
+            self._send({"id": number, "do": do, **words}, body)
+            with self._changed:
+                if not self._changed.wait_for(lambda: number in self._answers or self._lost, answer_s):
+                    raise LostError(f"host {self.name}: the agent did not answer within {answer_s:.0f} s")
+                if number not in self._answers:
+                    raise LostError(f"host {self.name}: {self._lost}")
+                answer = self._answers[number]
+        finally:
+            with self._changed:
+                self._waiting.discard(number)
+                self._answers.pop(number, None)
+        if isinstance(answer, str):
+            raise AirtollError(f"host {self.name}: {answer}")
+        return answer
+
+    def listen(self, kind: str, take: Callable[[Mapping[str, Any], bytes], None]) -> int:
+        """Call `take` with each event of a new number of this kind: `process` or `sampler`. Returns the number."""
+        number = next(self._numbers)
+        self._listeners[kind, number] = take
+        return number
+
+    def forget(self, kind: str, number: int) -> None:
+        """End the calls."""
+        self._listeners.pop((kind, number), None)
+
+    @property
+    def lost(self) -> str | None:
+        """The reason why the connection has ended, or None."""
+        return self._lost
+
+    def close(self) -> None:
+        """End the agent and everything that it started, and wait until the transport has ended."""
+        pipe = self._transport.stdin
+        assert pipe is not None
+        with self._sending, suppress(OSError):  # the agent has gone, and octets for it were left
+            pipe.close()
+        try:
+            self._transport.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            self._transport.kill()
+            self._transport.wait()
+        self._reader.join()
+        self._errors.join(timeout=1.0)
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, head: Mapping[str, Any], body: bytes) -> None:
+        octets = json.dumps(head).encode()
+        pipe = self._transport.stdin
+        assert pipe is not None
+        with self._sending:
+            try:
+                pipe.write(_LENGTHS.pack(len(octets), len(body)) + octets + body)
+                pipe.flush()
+            except (OSError, ValueError):  # ValueError: closed by `close`
+                self._reader.join(timeout=1.0)
+                raise LostError(f"host {self.name}: {self._lost or 'the connection has ended'}") from None
+
+    def _read(self) -> None:
+        stream = self._transport.stdout
+        assert stream is not None
+        why = None
+        try:
+            while (frame := _frame(stream)) is not None:
+                self._take(*frame)
+        except (ValueError, OSError) as error:
+            why = f"the agent's answer is not readable: {error}"
+        finally:
+            stream.close()
+            self._errors.join(timeout=0.5)
+            with self._changed:
+                said = last_words(bytes(self._said)) if self._said.strip() else "the connection has ended"
+                self._lost = why or said
+                self._changed.notify_all()
+                listeners = list(self._listeners.items())
+            for (kind, number), take in listeners:
+                take({kind: number, "lost": self._lost}, b"")
+
+    def _take(self, head: Mapping[str, Any], body: bytes) -> None:
+        for kind in ("process", "sampler"):
+            if (number := head.get(kind)) is not None:
+                if (take := self._listeners.get((kind, number))) is not None:
+                    take(head, body)
+                return
+        with self._changed:
+            if "agent" in head:
+                self._hello = head
+            elif (number := head.get("id")) in self._waiting:
+                self._answers[number] = head["error"] if "error" in head else Answer(head["ok"], body)
+            self._changed.notify_all()
+
+    def _read_errors(self) -> None:
+        stream = self._transport.stderr
+        assert stream is not None
+        with stream:
+            while chunk := os.read(stream.fileno(), 4096):
+                self._said += chunk
+                del self._said[:-65536]
+
+
+def _frame(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
+    """The next frame; None at the end of the stream. Raises ValueError for anything else."""
+    lengths = stream.read(_LENGTHS.size)
+    if not lengths:
+        return None
+    if len(lengths) < _LENGTHS.size:
+        raise ValueError(repr(lengths))
+    head_b, body_b = _LENGTHS.unpack(lengths)
+    if head_b > _MOST_B or body_b > _MOST_B:
+        # Typically the greeting of a login shell.
+        raise ValueError(repr(lengths + stream.read(64)))
+    head = stream.read(head_b)
+    body = stream.read(body_b)
+    if len(head) < head_b or len(body) < body_b:
+        raise ValueError("it ends within a frame")
+    found: Mapping[str, Any] = json.loads(head)
+    return found, body
+
+
+def monotonic_until(timeout_s: float | None) -> float | None:
+    """The end of a waiting time (time.monotonic); None without a limit."""
+    return None if timeout_s is None else time.monotonic() + timeout_s

@@ -1,0 +1,116 @@
+"""A host that an agent serves."""
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
+from airtoll.agent.processes import AgentProcess
+from airtoll.labs.base import CpuTimes, Process
+from airtoll.study.factors import Transport
+
+_CLOCK_EXCHANGES: Final = 50
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """The monotonic clock of a host minus that of this machine, at `at_ns` of this machine's."""
+
+    offset_ns: int
+    uncertainty_ns: int  # half of the shortest round trip: the error cannot exceed it
+    at_ns: int
+
+
+class AgentHost:
+    """Runs commands on a host and reads its state, through the connection to its agent."""
+
+    def __init__(self, name: str, connection: Connection, agent: Sequence[str]) -> None:
+        """`agent` is the command of the agent's program on the host."""
+        self.name = name
+        self.connection = connection
+        self.agent = tuple(agent)
+        self._facts: dict[str, Any] | None = None
+
+    def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
+        """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
+        return AgentProcess(self.connection, argv, stdin=stdin)
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
+        with self.popen(argv) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_s)
+            except BaseException:
+                process.kill()
+                raise
+            return subprocess.CompletedProcess(argv, process.wait(), stdout, stderr)
+
+    def program(self, name: str) -> list[str]:
+        """The command of one of the agent's own measuring programs: pingpong, video."""
+        return [*self.agent, name]
+
+    def facts(self) -> dict[str, Any]:
+        """Kernel, processor, cores and memory of the machine; they are asked once."""
+        if self._facts is None:
+            self._facts = self.connection.ask("facts").value
+        return dict(self._facts)
+
+    def cpu(self) -> CpuTimes:
+        """CPU time of the machine, which all its namespaces share. Differences are accurate to 10 ms per core."""
+        return CpuTimes(**self.connection.ask("cpu").value)
+
+    def lacking(self, commands: Sequence[str]) -> list[str]:
+        """The commands that the host's search path lacks."""
+        return list(self.connection.ask("lacking", commands=list(commands)).value)
+
+    def listens(
+        self, transport: Transport, port: int, timeout_s: float = 0.0, process: Process | None = None
+    ) -> bool:
+        """Whether a server listens on the port, now or within the time. Waits no longer than `process` runs."""
+        number = process.number if isinstance(process, AgentProcess) else None
+        return self._port("listening", transport, port, timeout_s, process=number)["waiting"] > 0
+
+    def connected(self, transport: Transport, port: int, peers: int, timeout_s: float) -> int:
+        """Wait for that number of connected sockets of the port, and return the number."""
+        return self._port("connected", transport, port, timeout_s, peers=peers)["connected"]
+
+    def _port(
+        self, do: str, transport: Transport, port: int, wait_s: float, **words: Any
+    ) -> Mapping[str, int]:
+        words |= {"transport": transport, "port": port, "timeout_s": wait_s}
+        found: Mapping[str, int] = self.connection.ask(do, answer_s=wait_s + ANSWER_TIMEOUT_S, **words).value
+        return found
+
+    def dropped_datagrams(self) -> int:
+        """UDP datagrams dropped since the host came up because a socket buffer was full (RcvbufErrors)."""
+        return int(self.connection.ask("dropped_datagrams").value)
+
+    def texts(self, *paths: str) -> list[str | None]:
+        """The content of small files; None for a file that cannot be read."""
+        return list(self.connection.ask("texts", paths=list(paths)).value)
+
+    def get(self, path: str) -> bytes:
+        """The content of a file. Raises AirtollError if it cannot be read."""
+        content = b""
+        while part := self.connection.ask("get", path=path, offset=len(content)).body:
+            content += part
+        return content
+
+    def put(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        """Write a file as a whole. Raises AirtollError if it cannot be written."""
+        self.connection.ask("put", content, path=path, mode=mode)
+
+    def clock(self) -> ClockOffset:
+        """The offset of the host's clock, from the shortest of several round trips."""
+        return min((self._exchange() for _ in range(_CLOCK_EXCHANGES)), key=lambda one: one.uncertainty_ns)
+
+    def _exchange(self) -> ClockOffset:
+        sent_ns = time.monotonic_ns()
+        answer = self.connection.ask("clock").value
+        back_ns = time.monotonic_ns()
+        there_ns = (answer["arrived_ns"] + answer["sent_ns"]) // 2
+        trip_ns = back_ns - sent_ns - (answer["sent_ns"] - answer["arrived_ns"])
+        here_ns = (sent_ns + back_ns) // 2
+        return ClockOffset(there_ns - here_ns, (trip_ns + 1) // 2, here_ns)
