@@ -1,5 +1,6 @@
 """A host that an agent serves."""
 
+import itertools
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ class AgentHost:
         self.connection = connection
         self.agent = tuple(agent)
         self._facts: dict[str, Any] | None = None
+        self._kept = itertools.count(1)
 
     def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
         """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
@@ -101,6 +103,19 @@ class AgentHost:
     def put(self, path: str, content: bytes, mode: int = 0o600) -> None:
         """Write a file as a whole. Raises AirtollError if it cannot be written."""
         self.connection.ask("put", content, path=path, mode=mode)
+
+    def at_end(self, argv: Sequence[str]) -> int:
+        """Let the agent run a command when the connection ends for any reason, the latest one first.
+
+        Returns the number with which `forget_at_end` forgets the command.
+        """
+        number = next(self._kept)
+        self.connection.ask("at_end", number=number, argv=list(argv))
+        return number
+
+    def forget_at_end(self, number: int) -> None:
+        """Forget a command of `at_end`, because the host has been restored."""
+        self.connection.ask("forget_at_end", number=number)
 
     def clock(self) -> ClockOffset:
         """The offset of the host's clock, from the shortest of several round trips."""

@@ -2,7 +2,7 @@
 //!
 //! `serve` reads requests from standard input and writes answers and events to standard output, in the form of
 //! [`frame`]. It is two processes. The worker ([`work`]) does everything. The supervisor ([`supervise`]) waits for the
-//! worker to end, for any reason, and then kills every process that descends from it: orphans of the worker become
+//! worker to end, for any reason, and then kills every process that descends from it and restores the host: orphans of the worker become
 //! children of the supervisor (`PR_SET_CHILD_SUBREAPER`). Commands start through [`exec`], which ends with its parent.
 //! When the connection closes, nothing of the measurement remains on the host.
 //!
@@ -10,10 +10,12 @@
 //! - [`session`]: requests and their answers
 //! - [`processes`]: commands and their output
 //! - [`process_ids`]: numbers of processes across PID namespaces
+//! - [`at_end`]: commands that restore the host
 //! - [`machine`]: facts and CPU times of the machine
 //! - [`sampling`]: readings at a fixed rate
 //! - [`sockets`]: the kernel's tables of sockets
 
+pub mod at_end;
 mod files;
 pub mod frame;
 pub mod machine;
@@ -51,7 +53,7 @@ pub const EXEC: &str = "exec";
 /// Exit status of a command that could not be started, as in sh(1).
 const NOT_STARTED: i32 = 127;
 
-/// Starts the worker and, after its end, kills what it left. Returns the exit status of the worker.
+/// Starts the worker and, after its end, kills what it left and restores the host. Returns the exit status of the worker.
 #[must_use]
 pub fn supervise() -> i32 {
     status_of(supervised().map(|status| status.code().unwrap_or(1)))
@@ -67,6 +69,7 @@ fn supervised() -> io::Result<ExitStatus> {
     dup2_stdout(&null)?;
     let status = worker.wait()?;
     kill_descendants()?;
+    at_end::run(folder.path());
     Ok(status)
 }
 

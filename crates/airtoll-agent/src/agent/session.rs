@@ -23,7 +23,7 @@ use super::machine::{self, CpuTimes};
 use super::processes::Processes;
 use super::sampling::{Samplers, Sampling};
 use super::sockets::{self, Port, Transport};
-use super::{VERSION, files};
+use super::{VERSION, at_end, files};
 
 /// The stream to the controller, which all threads share.
 #[derive(Clone)]
@@ -87,6 +87,10 @@ enum Request {
     Get { path: PathBuf, offset: u64 },
     /// Writes the body to a file.
     Put { path: PathBuf, mode: u32 },
+    /// Keeps a command that restores the host at the end of the connection.
+    AtEnd { number: u32, argv: Vec<String> },
+    /// Forgets it.
+    ForgetAtEnd { number: u32 },
     /// Starts to sample.
     Sample {
         sampler: u32,
@@ -106,6 +110,7 @@ pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result
         output: Output(Arc::new(Mutex::new(output))),
         processes: Processes::default(),
         samplers: Samplers::default(),
+        folder: folder.to_owned(),
     };
     let hello = json!({"agent": VERSION, "folder": folder.to_string_lossy(), "pid": std::process::id()});
     session.output.send(&hello, &[]);
@@ -124,6 +129,7 @@ struct Session {
     output: Output,
     processes: Processes,
     samplers: Samplers,
+    folder: PathBuf,
 }
 
 impl Session {
@@ -230,6 +236,10 @@ impl Session {
                 Ok(paths.iter().map(text).collect())
             }
             Request::Put { path, mode } => files::put(&path, mode, body).map(|()| Value::Null),
+            Request::AtEnd { number, argv } => {
+                at_end::keep(&self.folder, number, &argv).map(|()| Value::Null)
+            }
+            Request::ForgetAtEnd { number } => at_end::forget(&self.folder, number).map(|()| Value::Null),
             Request::Sample { sampler, sampling } => self
                 .samplers
                 .start(sampler, sampling, &self.output)
