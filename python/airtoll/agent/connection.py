@@ -77,7 +77,6 @@ class Connection:
             self.close()
             raise
         self.version: str = self._hello["agent"]
-        self.folder: str = self._hello["folder"]
 
     def ask(self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any) -> Answer:
         """The answer to a request. Raises LostError if none comes, AirtollError if the agent refuses."""

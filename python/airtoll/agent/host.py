@@ -93,6 +93,10 @@ class AgentHost:
         """The content of small files; None for a file that cannot be read."""
         return list(self.connection.ask("texts", paths=list(paths)).value)
 
+    def folder(self) -> str:
+        """A folder of the host that only its user can read, and that is removed when the connection ends."""
+        return str(self.connection.ask("folder").value)
+
     def get(self, path: str) -> bytes:
         """The content of a file. Raises AirtollError if it cannot be read."""
         content = b""

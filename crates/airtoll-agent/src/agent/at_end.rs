@@ -30,7 +30,8 @@ fn file(of_agent: &Path, number: u32) -> PathBuf {
 /// # Errors
 /// The file cannot be written.
 pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<()> {
-    fs::create_dir_all(folder(of_agent))?;
+    files::create(of_agent)?;
+    files::create(&folder(of_agent))?;
     files::put(&file(of_agent, number), 0o600, &serde_json::to_vec(argv)?)
 }
 
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn the_latest_command_runs_first_and_a_failure_stops_none() {
-        let own = Folder::create().unwrap();
+        let own = Folder::reserve();
+        files::create(own.path()).unwrap();
         let log = own.path().join("log");
         let say = |word: &str| {
             vec![

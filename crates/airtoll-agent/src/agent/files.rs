@@ -5,24 +5,25 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
 use wlan_host::clock::monotonic_ns;
 
 use super::frame::BODY_MAX_B;
 
-/// A folder that only this user can read. It is removed with everything in it when the value is dropped.
+/// A folder that only this user can read, created when it is first needed. It is removed with everything in it when the
+/// value is dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates a folder with a new name in memory (/dev/shm), else in the folder for temporary files.
-    ///
-    /// # Errors
-    /// No folder can be created there.
-    pub fn create() -> io::Result<Self> {
-        let shared = Path::new("/dev/shm");
-        create_in(shared)
-            .or_else(|_| create_in(&std::env::temp_dir()))
-            .map(Self)
+    /// A folder with a new name in memory (/dev/shm), else in the folder for temporary files.
+    #[must_use]
+    pub fn reserve() -> Self {
+        let shared = PathBuf::from("/dev/shm");
+        let is_writable = access(&shared, AccessFlags::W_OK).is_ok();
+        let parent = if is_writable { shared } else { std::env::temp_dir() };
+        // The number of a process is unique only within its PID namespace.
+        Self(parent.join(format!("airtoll-{}-{:x}", std::process::id(), monotonic_ns())))
     }
 
     /// Its path.
@@ -32,18 +33,22 @@ impl Folder {
     }
 }
 
-fn create_in(parent: &Path) -> io::Result<PathBuf> {
-    // The number of a process is unique only within its PID namespace.
-    let path = parent.join(format!("airtoll-{}-{:x}", std::process::id(), monotonic_ns()));
-    DirBuilder::new().mode(0o700).create(&path)?;
-    Ok(path)
-}
-
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A file may have been mounted or removed by the user: nothing can be done about it here.
+        // It may not exist.
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Creates a folder that only this user can read, unless it exists.
+///
+/// # Errors
+/// The folder cannot be created, or something else has its name.
+pub fn create(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().mode(0o700).create(folder)
 }
 
 /// Writes a file as a whole: readers see the old content or the new one.
@@ -88,7 +93,8 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_the_folder_leaves_nothing() {
-        let folder = Folder::create().unwrap();
+        let folder = Folder::reserve();
+        create(folder.path()).unwrap();
         let path = folder.path().join("hostapd.conf");
         put(&path, 0o600, b"first").unwrap();
         put(&path, 0o600, b"second").unwrap();
@@ -102,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_leaves_no_part() {
-        let folder = Folder::create().unwrap();
+        let folder = Folder::reserve();
+        create(folder.path()).unwrap();
         assert!(put(&folder.path().join("missing/file"), 0o600, b"x").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

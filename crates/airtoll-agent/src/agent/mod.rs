@@ -61,7 +61,7 @@ pub fn supervise() -> i32 {
 
 fn supervised() -> io::Result<ExitStatus> {
     prctl::set_child_subreaper(true)?;
-    let folder = Folder::create()?;
+    let folder = Folder::reserve();
     let mut worker = own_command(WORK).arg(folder.path()).spawn()?;
     // The worker alone holds the connection, so that the controller notices its end.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;

@@ -1,6 +1,6 @@
 //! Requests of the controller and their answers.
 //!
-//! The first frame is the agent's: `{"agent": VERSION, "folder": PATH, "pid": NUMBER}`. A request is
+//! The first frame is the agent's: `{"agent": VERSION, "pid": NUMBER}`. A request is
 //! `{"id": NUMBER, "do": NAME, ...}`; the answer to it is `{"id": NUMBER, "ok": VALUE}` or
 //! `{"id": NUMBER, "error": TEXT}`. Between answers come events: `{"process": NUMBER, "stream": "stdout"|"stderr"}` with
 //! output as the body, at its end with `"end": true`; `{"process": NUMBER, "exit": STATUS}`, negative for a signal; and
@@ -87,6 +87,8 @@ enum Request {
     Get { path: PathBuf, offset: u64 },
     /// Writes the body to a file.
     Put { path: PathBuf, mode: u32 },
+    /// The folder of the agent, which ends with it.
+    Folder,
     /// Keeps a command that restores the host at the end of the connection.
     AtEnd { number: u32, argv: Vec<String> },
     /// Forgets it.
@@ -112,7 +114,7 @@ pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result
         samplers: Samplers::default(),
         folder: folder.to_owned(),
     };
-    let hello = json!({"agent": VERSION, "folder": folder.to_string_lossy(), "pid": std::process::id()});
+    let hello = json!({"agent": VERSION, "pid": std::process::id()});
     session.output.send(&hello, &[]);
     let ended = loop {
         match frame::read(input) {
@@ -236,6 +238,10 @@ impl Session {
                 Ok(paths.iter().map(text).collect())
             }
             Request::Put { path, mode } => files::put(&path, mode, body).map(|()| Value::Null),
+            Request::Folder => {
+                files::create(&self.folder)?;
+                Ok(self.folder.to_string_lossy().into())
+            }
             Request::AtEnd { number, argv } => {
                 at_end::keep(&self.folder, number, &argv).map(|()| Value::Null)
             }
