@@ -139,6 +139,7 @@ fn end_with_parent(args: &mut ArgsOs) -> io::Result<()> {
 /// A command of this program that ends with this process.
 fn own_command(subcommand: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
+    command.arg0("airtoll-agent");
     command.arg(subcommand).arg(std::process::id().to_string());
     command
 }
