@@ -20,7 +20,7 @@ from airtoll.probes.simulated import simulated
 class Toy:
     name = "toy"
 
-    def missing(self):
+    def missing(self, lacks=None):
         return None
 
     def measure(self, link, cell, method):

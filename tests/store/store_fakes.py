@@ -109,6 +109,7 @@ class FakeLab:
 
     name: str = "fake"
     virtual: bool = False
+    survives_loss: bool = False
     cannot: str | None = None
     absent: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -122,6 +123,12 @@ class FakeLab:
 
     def check(self, cell: Cell) -> str | None:
         return self.cannot if cell.security == "ccmp" else None
+
+    def close(self) -> None:
+        pass
+
+    def lacks(self, packages: Mapping[str, str]) -> str | None:  # noqa: ARG002
+        return None
 
     def missing(self) -> str | None:
         return self.absent
@@ -167,7 +174,7 @@ class FakeProbe:
     samples: Sequence[Sample] = field(default_factory=throughput_samples)
     measured: list[Cell] = field(default_factory=list)
 
-    def missing(self) -> str | None:
+    def missing(self, lacks: Any = None) -> str | None:  # noqa: ARG002
         return self.absent
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:

@@ -20,6 +20,11 @@ def architecture(machine: str) -> str:
     return _SAME.get(machine, machine)
 
 
+def machines(name: str) -> list[str]:
+    """The words of `uname -m` for one of Rust's architectures."""
+    return [name, *(machine for machine, same in _SAME.items() if same == name)]
+
+
 def program(machine: str | None = None) -> Path:
     """The agent for a machine (`uname -m`), or for this one. Raises AirtollError if the build has none."""
     name = architecture(machine or platform.machine())

@@ -183,6 +183,9 @@ def plan(study: str, lab: str | None, clock: Clock | None, quick: bool, as_json:
     callback=lambda _context, _option, text: None if text is None else tuple(text.split(",")),
     help="With lab linux: radios of this machine (iw phy) instead of emulated air, the access point's first.",
 )
+@click.option(
+    "--inventory", type=FILE, metavar="FILE", help="With lab hosts: the machines of the measurement."
+)
 @quick_option
 @click.option(
     "--workers",
@@ -208,6 +211,7 @@ def run(
     lab: str | None,
     clock: Clock | None,
     radios: tuple[str, ...] | None,
+    inventory: Path | None,
     quick: bool,
     workers: int | None,
     scheduler: str | None,
@@ -230,6 +234,7 @@ def run(
         lab,
         clock,
         radios,
+        None if inventory is None else str(inventory),
         quick=quick,
         workers=workers,
         scheduler=scheduler,

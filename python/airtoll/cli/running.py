@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
@@ -41,6 +42,7 @@ def perform(
     lab_name: str | None,
     clock: Clock | None,
     radios: tuple[str, ...] | None,
+    inventory: str | None,
     *,
     quick: bool,
     workers: int | None,
@@ -56,11 +58,44 @@ def perform(
         raise UsageError(f"{ALLOW_MIXED} requires --resume")
     if resume and out is None:
         out = Path(study_name)
-        study_text, plan = _stored(out, lab_name, clock, radios, quick=quick)
+        study_text, plan = _stored(out, lab_name, clock, radios, inventory, quick=quick)
     else:
         study = load_study(find_study(study_name))
-        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios)
-    lab = open_lab(plan.runs[0].cell.lab, plan)
+        study_text = study.text
+        plan = expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios, inventory=inventory)
+    with closing(open_lab(plan.runs[0].cell.lab, plan)) as lab:
+        result = _performed(
+            lab,
+            study_text,
+            plan,
+            quick=quick,
+            workers=workers,
+            scheduler=scheduler,
+            out=out,
+            resume=resume,
+            allow_mixed=allow_mixed,
+            pcap=pcap,
+            as_json=as_json,
+        )
+    if (too_little := _too_little(result)) is not None:
+        raise AirtollError(too_little)
+
+
+def _performed(
+    lab: Lab,
+    study_text: str,
+    plan: Plan,
+    *,
+    quick: bool,
+    workers: int | None,
+    scheduler: str | None,
+    out: Path | None,
+    resume: bool,
+    allow_mixed: bool,
+    pcap: bool,
+    as_json: bool,
+) -> Result:
+    """The result after its remaining runs, with its report."""
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     if pcap and plan.radios:
@@ -84,8 +119,7 @@ def perform(
     else:
         print_summary(console, result)
         console.print(f"report: {paths.html}", soft_wrap=True)
-    if (too_little := _too_little(result)) is not None:
-        raise AirtollError(too_little)
+    return result
 
 
 def _performer(plan: Plan, workers: int | None, scheduler: str | None, *, pcap: bool) -> Performer | None:
@@ -109,6 +143,7 @@ def _stored(
     lab_name: str | None,
     clock: Clock | None,
     radios: tuple[str, ...] | None,
+    inventory: str | None,
     *,
     quick: bool,
 ) -> tuple[str, Plan]:
@@ -119,6 +154,7 @@ def _stored(
         "--lab": lab_name is not None,
         "--clock": clock is not None,
         "--radios": radios is not None,
+        "--inventory": inventory is not None,
         "--quick": quick,
     }
     if any(given.values()):

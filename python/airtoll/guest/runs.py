@@ -24,6 +24,7 @@ from airtoll.probes.base import Sample
 from airtoll.store import Event, FinishedRun, NoLoadError, ProbeStarted, Result, RunRecord
 from airtoll.store.recorder import MACHINE, PCAP, RunOrder, naming, perform, unmeasured
 from airtoll.store.records import as_facts, dump, parse
+from airtoll.store.verdict import NO_LOAD
 from airtoll.study.cell import Method, Plan, Run
 from airtoll.sweep.cluster import connected
 
@@ -168,7 +169,7 @@ class InGuests:
                     try:
                         method = course.method(run)
                     except NoLoadError as error:
-                        yield unmeasured(run, str(error))
+                        yield unmeasured(run, NO_LOAD, str(error))
                     else:
                         running.add(places.submit(Task(plan, run, method, self.pcap)))
                 if not running:

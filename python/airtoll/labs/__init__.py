@@ -7,10 +7,12 @@
   time;
 - `linux` (`labs.linux`): the same hosts with hostapd, wpa_supplicant and mac80211, above the same medium in a guest, or
   above radios of this machine;
+- `hosts` (`labs.hosts`): real machines, which an inventory names;
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts or programs.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
@@ -18,7 +20,7 @@ from airtoll.study.cell import Cell, Plan
 from airtoll.study.factors import level_text
 from airtoll.study.plan import varying_factors
 
-LABS = ("air", "linux", "sim")
+LABS = ("air", "linux", "sim", "hosts")
 
 
 def open_lab(name: str, plan: Plan) -> Lab:
@@ -41,6 +43,12 @@ def open_lab(name: str, plan: Plan) -> Lab:
         from airtoll.labs.sim import Sim
 
         return Sim(plan.link, plan.stacks, plan.profiles)
+    if name == "hosts":
+        from airtoll.labs.hosts import Hosts
+
+        if plan.clock == "virtual":
+            raise UsageError("--clock: the machines of lab hosts have real time")
+        return Hosts(Path(plan.inventory or ""), plan.link, plan.stacks, plan.profiles)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

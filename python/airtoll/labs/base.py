@@ -205,6 +205,9 @@ class Lab(Protocol):
     virtual: bool
     """Whether time is virtual: runs take no real time, repeat exactly, and have no capture of the air."""
 
+    survives_loss: bool
+    """Whether a host that vanishes may come back: then the run is invalid, and the study continues."""
+
     def check(self, cell: Cell) -> str | None:
         """Return why this lab cannot measure the cell on any machine, or None if it can."""
         ...
@@ -219,6 +222,10 @@ class Lab(Protocol):
 
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
         """Bring the link up. Leaving the context takes it down."""
+        ...
+
+    def close(self) -> None:
+        """Restore all hosts and access points that runs changed, and end connections."""
         ...
 
 

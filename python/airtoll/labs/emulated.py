@@ -94,7 +94,7 @@ def capacity_bit_per_s(scenario: Scenario) -> float:
     return throughput_mbps * 1e6
 
 
-def _open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
+def capacity_open_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
     """Highest UDP payload rate that the cell's senders together put on an open link, when all are saturated.
 
     With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
@@ -106,7 +106,7 @@ def _open_capacity_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
 def known_of(cell: Cell, settings: LinkSettings, emulator: "Emulator", seed: int, clock: Clock) -> Known:
     """The properties of a link on emulated air that probes may read. The cell's security is the level of its cipher."""
     return Known(
-        capacity_open_bit_per_s=_open_capacity_bit_per_s(cell, settings),
+        capacity_open_bit_per_s=capacity_open_bit_per_s(cell, settings),
         cipher=cell.security,
         rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
         seed=seed,

@@ -107,6 +107,7 @@ class Linux:
 
     name = "linux"
     virtual = False
+    survives_loss = False
 
     def __init__(
         self,
@@ -178,6 +179,9 @@ class Linux:
     def lacks(self, packages: Mapping[str, str]) -> str | None:
         """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
         return machine_lacks(packages)
+
+    def close(self) -> None:
+        """Do nothing: leaving a link restores its hosts."""
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

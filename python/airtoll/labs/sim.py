@@ -78,6 +78,7 @@ class Sim:
 
     name = "sim"
     virtual = True
+    survives_loss = False
 
     def __init__(
         self,
@@ -105,6 +106,9 @@ class Sim:
     def lacks(self, packages: Mapping[str, str]) -> str | None:  # noqa: ARG002
         """None: this lab has no hosts, and runs no commands."""
         return None
+
+    def close(self) -> None:
+        """Do nothing: leaving a link restores its hosts."""
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[SimulatedLink]:

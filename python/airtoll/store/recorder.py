@@ -13,6 +13,7 @@ from typing import Final, Protocol, Self, TypeGuard
 
 from pydantic import JsonValue
 
+from airtoll.agent.connection import LostError
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import Lab, check_cells
 from airtoll.labs.base import Link
@@ -20,7 +21,7 @@ from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
-from airtoll.store.verdict import NO_LOAD, one_line, verdict_of
+from airtoll.store.verdict import HOST_LOST, NO_LOAD, one_line, verdict_of
 from airtoll.study.cell import Method, Run
 from airtoll.study.plan import measures
 
@@ -170,13 +171,22 @@ class _Here:
                 try:
                     method = course.method(run)
                 except NoLoadError as error:
-                    finished = unmeasured(run, str(error))
+                    finished = unmeasured(run, NO_LOAD, str(error))
                 else:
-                    with naming(run):
-                        finished = perform(
-                            run, self.lab, self.probes, method, on_event=on_event, capture=capture
-                        )
+                    finished = self._performed(run, method, on_event, capture)
                 yield finished
+
+    def _performed(
+        self, run: Run, method: Method, on_event: Callable[[Event], None], capture: Path | None
+    ) -> FinishedRun:
+        """The run. If a host vanishes, the run is invalid, and recording continues when the host is back."""
+        try:
+            with naming(run):
+                return perform(run, self.lab, self.probes, method, on_event=on_event, capture=capture)
+        except AirtollError as error:
+            if not isinstance(error.__cause__, LostError) or not self.lab.survives_loss:
+                raise
+            return unmeasured(run, HOST_LOST, str(error.__cause__))
 
 
 class _AllPending:
@@ -258,10 +268,10 @@ def naming(run: Run) -> Iterator[None]:
         raise kind(f"run {run.id}: {one_line(str(error))}") from error
 
 
-def unmeasured(run: Run, why: str) -> FinishedRun:
+def unmeasured(run: Run, reason: str, why: str) -> FinishedRun:
     """The record of a skipped run. The run is invalid, and recording continues with the next run."""
     now = datetime.now(UTC)
-    verdict = Verdict(valid=False, reasons=(f"{NO_LOAD}: {one_line(why)}",))
+    verdict = Verdict(valid=False, reasons=(f"{reason}: {one_line(why)}",))
     record = RunRecord(
         run=run,
         started=now,

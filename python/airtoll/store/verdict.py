@@ -20,6 +20,9 @@ from airtoll.study.probes import PROBES
 NO_LOAD: Final = "no load"
 """Reason of a run that was not measured because no earlier run gave its load."""
 
+HOST_LOST: Final = "host lost"
+"""Reason of a run during which a host vanished or did not answer."""
+
 _OF_MEASURED: Final = (
     "no sample",
     "zero interval",
@@ -33,7 +36,7 @@ _OF_MEASURED: Final = (
 )
 """The reasons against a measured run, in the order of a verdict."""
 
-REASONS: Final = (NO_LOAD, *_OF_MEASURED)
+REASONS: Final = (NO_LOAD, HOST_LOST, *_OF_MEASURED)
 """The names of all reasons."""
 
 MIN_WINDOW_SHARE: Final = 0.90

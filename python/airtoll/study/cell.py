@@ -142,6 +142,7 @@ class Plan(BaseModel):
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
     radios: tuple[str, ...] = ()  # of this machine, for lab linux
+    inventory: str | None = None  # the file with the machines of lab hosts
     claims: tuple[ClaimTable, ...] = ()  # of the study's tables, in their order
     runs: tuple[Run, ...]
 

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
@@ -26,6 +26,9 @@ from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_line
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
+
+HOSTS: Final = "hosts"
+"""The lab of real machines."""
 
 OVERHEAD_S = 1.0
 """Seconds per run beyond its probes' windows: bringing the link up and down, starting tools, writing the result."""
@@ -40,11 +43,13 @@ def expand(
     quick: bool = False,
     clock: Clock | None = None,
     radios: tuple[str, ...] | None = None,
+    inventory: str | None = None,
 ) -> Plan:
     """Every run of the study, in execution order.
 
-    `lab`, `clock` and `radios` replace the study's own without changing order or seeds. `quick` applies the file's
-    [quick] table. Raises UsageError if the file has none. The same arguments always give the same plan.
+    `lab`, `clock`, `radios` and `inventory` replace the study's own without changing order or seeds. In lab hosts, the
+    machines determine where frames are sealed, so `crypto_at` has one level. `quick` applies the file's [quick] table.
+    Raises UsageError if the file has none. The same arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -57,6 +62,13 @@ def expand(
     method = Method(**settings)
 
     name = study.lab.name if lab is None else lab
+    if name == HOSTS:
+        inventory = inventory or study.lab.inventory
+        if inventory is None:
+            raise UsageError("lab hosts requires an inventory: --inventory FILE")
+        factors["crypto_at"] = ("host",)
+    elif inventory is not None:
+        raise UsageError(f"--inventory: lab {name} has no machines; lab hosts has")
     if radios is None:
         radios = study.lab.radios if name == study.lab.name else ()
     pairs = [
@@ -93,6 +105,7 @@ def expand(
         profiles=study.security,
         clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
         radios=radios,
+        inventory=inventory if name == HOSTS else None,
         claims=study.claim,
         runs=tuple(runs),
     )

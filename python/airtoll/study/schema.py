@@ -85,13 +85,16 @@ class LabTable(_Table):
     name: LabName = Field(
         default="air",
         description="The lab: air is the emulated link with real programs, linux the Wi-Fi stack of Linux on the same "
-        "air, sim the same link with traffic models.",
+        "air, sim the same link with traffic models, hosts the machines of an inventory.",
     )
     clock: Annotated[Clock, *name_of(Clock)] | None = Field(
         default=None,
         description="The clock of the lab's hosts: real, or virtual, which no other work on the machine disturbs "
         "(`airtoll lab build`); default: virtual for lab linux without radios, otherwise real. Lab sim always has "
         "virtual time.",
+    )
+    inventory: str | None = Field(
+        default=None, min_length=1, description="For lab hosts: the file that names the machines."
     )
     radios: Radios = Field(
         default=(),

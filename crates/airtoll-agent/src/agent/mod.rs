@@ -8,6 +8,7 @@
 //!
 //! - [`frame`]: messages on the byte stream
 //! - [`session`]: requests and their answers
+//! - `output`: the stream to the controller
 //! - [`processes`]: commands and their output
 //! - [`process_ids`]: numbers of processes across PID namespaces
 //! - [`at_end`]: commands that restore the host
@@ -19,6 +20,7 @@ pub mod at_end;
 mod files;
 pub mod frame;
 pub mod machine;
+mod output;
 pub mod process_ids;
 mod processes;
 mod sampling;

@@ -12,8 +12,8 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use super::output::Output;
 use super::process_ids::ProcessId;
-use super::session::Output;
 use super::{EXEC, machine, own_command};
 
 /// Longest part of a command's output in a frame.

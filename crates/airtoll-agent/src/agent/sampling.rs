@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::machine::{self, CpuTimes};
-use super::session::Output;
+use super::output::Output;
 
 /// Highest rate of readings, in Hz.
 const RATE_MAX_HZ: f64 = 1000.0;

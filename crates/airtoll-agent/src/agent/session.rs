@@ -8,8 +8,6 @@
 
 use std::io::{self, Read, Stdout};
 use std::path::{Path, PathBuf};
-use std::process::exit;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,24 +18,11 @@ use wlan_host::clock::monotonic_ns;
 
 use super::frame::{self, Frame};
 use super::machine::{self, CpuTimes};
+use super::output::Output;
 use super::processes::Processes;
 use super::sampling::{Samplers, Sampling};
 use super::sockets::{self, Port, Transport};
 use super::{VERSION, at_end, files};
-
-/// The stream to the controller, which all threads share.
-#[derive(Clone)]
-pub struct Output(Arc<Mutex<Stdout>>);
-
-impl Output {
-    /// Sends a frame. Without a controller this process has no purpose: it ends, and the supervisor ends the rest.
-    pub fn send(&self, head: &Value, body: &[u8]) {
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if frame::write(&mut *stream, head, body).is_err() {
-            exit(1);
-        }
-    }
-}
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -109,7 +94,7 @@ enum Request {
 /// The stream breaks within a frame.
 pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result<()> {
     let mut session = Session {
-        output: Output(Arc::new(Mutex::new(output))),
+        output: Output::to(output),
         processes: Processes::default(),
         samplers: Samplers::default(),
         folder: folder.to_owned(),

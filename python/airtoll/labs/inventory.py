@@ -1,0 +1,166 @@
+"""The inventory of lab `hosts`: a TOML file that names the machines of a measurement and its access point."""
+
+import re
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from airtoll.errors import UsageError
+from airtoll.study.factors import Ip
+from airtoll.study.quantity import one_line, show
+from airtoll.study.toml import read_toml
+from airtoll.study.values import did_you_mean
+
+LOCAL: Final = "local"
+"""The address of the machine that runs airtoll."""
+
+ROLE: Final = r"ap|server|sta[1-9]?"
+"""Roles of hosts: the access point's host, the server on the wire, one station or several."""
+
+Role = Annotated[str, StringConstraints(pattern=f"^({ROLE})$")]
+_Interface = Annotated[str, StringConstraints(pattern=r"^[^\s/]{1,15}$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HostTable(_Table):
+    """A machine."""
+
+    address: str = Field(
+        min_length=1,
+        description="`local`, or a destination of ssh(1): a name in ssh_config(5), user@host, ssh://user@host:port.",
+    )
+    ssh_config: Path | None = Field(default=None, description="A file in place of ~/.ssh/config.")
+    become: Literal["sudo"] | None = Field(
+        default=None, description="How the agent becomes root: `sudo -n`. Required to switch radios."
+    )
+    wireless: _Interface | None = Field(default=None, description="The wireless interface that is measured.")
+    wired: _Interface | None = Field(default=None, description="The wired interface that is measured.")
+    ipv4: IPv4Address | None = Field(
+        default=None, description="The address to measure with; default: that of the interface."
+    )
+    ipv6: IPv6Address | None = Field(
+        default=None, description="The address to measure with; default: that of the interface."
+    )
+
+    @property
+    def interface(self) -> str | None:
+        """The interface that is measured."""
+        return self.wireless or self.wired
+
+    def given(self, ip: Ip) -> str | None:
+        """The address that the file gives."""
+        address = self.ipv4 if ip == "ipv4" else self.ipv6
+        return None if address is None else str(address)
+
+
+class AccessPointTable(_Table):
+    """The access point, and the way to switch its security."""
+
+    kind: Literal["hostapd", "openwrt", "hook", "prompt", "fixed"] = Field(
+        description="The way to switch it: hostapd on host `ap`, uci on OpenWrt, a command of the user (hook), the "
+        "user by hand (prompt), or none (fixed)."
+    )
+    ssid: str = Field(default="airtoll", min_length=1, max_length=32, description="The name of the network.")
+    passphrase_file: Path | None = Field(
+        default=None, description="A file that only its user can read, with the passphrase in its first line."
+    )
+    channel: int = Field(default=36, ge=1, le=177, description="The primary channel.")
+    country: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] | None = Field(
+        default=None, description="The regulatory domain; default: that of the machine."
+    )
+    command: tuple[str, ...] = Field(
+        default=(), validate_default=True, description="With kind `hook`: the command that switches it."
+    )
+    restore: tuple[str, ...] = Field(
+        default=(), description="With kind `hook`: the command that restores it at the end."
+    )
+    radio: str | None = Field(default=None, description="With kind `openwrt`: the wifi-device in uci.")
+    network: str | None = Field(default=None, description="With kind `openwrt`: the wifi-iface in uci.")
+
+    @field_validator("command", mode="after")
+    @classmethod
+    def _command_of_hook(cls, command: tuple[str, ...], info: Any) -> tuple[str, ...]:
+        if (info.data.get("kind") == "hook") != bool(command):
+            raise ValueError("kind 'hook' requires it, and no other kind has it")
+        return command
+
+
+class Inventory(_Table):
+    """The file."""
+
+    hosts: dict[Role, HostTable] = Field(min_length=2, description="The machines by role.")
+    access_point: AccessPointTable = Field(description="The access point.")
+    patience: float = Field(
+        default=120.0,
+        ge=0,
+        le=86400,
+        description="Seconds to wait for a host that has vanished, or for a station that has not joined.",
+    )
+
+    def ip_addresses(self) -> dict[tuple[str, Ip], str]:
+        """The addresses that the file gives."""
+        ips: tuple[Ip, ...] = ("ipv4", "ipv6")
+        given = {(role, ip): host.given(ip) for role, host in self.hosts.items() for ip in ips}
+        return {where: address for where, address in given.items() if address is not None}
+
+
+_TABLES: Final[dict[tuple[str, ...], type[BaseModel]]] = {
+    (): Inventory,
+    ("hosts", "ROLE"): HostTable,
+    ("access_point",): AccessPointTable,
+}
+
+
+def load_inventory(path: Path) -> Inventory:
+    """Read and check an inventory. Raises UsageError with one line: file, key, what is wrong."""
+    file = one_line(str(path), most=4096)
+    _, words = read_toml(path, "an inventory")
+    try:
+        return Inventory.model_validate(words)
+    except ValidationError as error:
+        # A misspelt key is also reported as missing: show the misspelling first.
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        first, others = details[0], len(details) - 1
+        more = f" (and {others} more)" if others else ""
+        where = [str(part) for part in first["loc"] if part != "[key]"]
+        raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
+
+
+def _explain(where: list[str], detail: Any) -> str:
+    *above, last = where
+    table = _TABLES.get(("hosts", "ROLE") if above[:1] == ["hosts"] else tuple(above))
+    match detail["type"]:
+        case "extra_forbidden" if table is not None:
+            known = list(table.model_fields)
+            return f"unknown key; known keys: {', '.join(known)}{did_you_mean(last, known)}"
+        case "missing" if table is not None:
+            return f"missing key: {(table.model_fields[last].description or '').removesuffix('.')}"
+        case "string_pattern_mismatch" if above == ["hosts"]:
+            return f"{show(last)} is not a role: ap, server, sta, or sta1 to sta9"
+        case _:
+            words = re.sub(r"^(Value error|Input), ?", "", detail["msg"])
+            return f"{words[:1].lower()}{words[1:]}, not {show(detail['input'])}"
+
+
+def passphrase(table: AccessPointTable) -> str | None:
+    """The passphrase of the access point; None without a file.
+
+    Raises UsageError if the file cannot be read, if others can read it, or if no passphrase is in it.
+    """
+    file = table.passphrase_file
+    if file is None:
+        return None
+    try:
+        mode, lines = file.stat().st_mode, file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: the passphrase cannot be read: {error}") from None
+    if mode & 0o077:
+        raise UsageError(f"{file}: other users can read the passphrase: chmod 600 {file}")
+    if not lines or not 8 <= len(lines[0].encode()) <= 63:
+        raise UsageError(f"{file}: a passphrase has 8 to 63 characters (IEEE Std 802.11-2020, J.4.1)")
+    return lines[0]
