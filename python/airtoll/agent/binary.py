@@ -1,4 +1,4 @@
-"""The agent's program for a processor architecture. It is static: the host contributes nothing but its kernel."""
+"""The agent's program for a processor architecture. It is static: of the host, it requires only the kernel."""
 
 import hashlib
 import platform

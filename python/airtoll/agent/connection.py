@@ -65,8 +65,8 @@ class Connection:
         self._said = bytearray()  # the transport's standard error
         self._reader = threading.Thread(target=self._read, name=f"agent {name}", daemon=True)
         self._errors = threading.Thread(target=self._read_errors, name=f"agent {name} stderr", daemon=True)
-        self._reader.start()
         self._errors.start()
+        self._reader.start()
         try:
             with self._changed:
                 if not self._changed.wait_for(lambda: self._hello or self._lost, timeout_s):

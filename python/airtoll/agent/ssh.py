@@ -103,6 +103,12 @@ class Ssh:
             raise self._explained(str(error)) from None
         return AgentHost(self.name, connection, [path])
 
+    def __enter__(self) -> "Ssh":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the shared connection."""
         argv = ["ssh", *self._options, "-O", "exit", self._destination]
@@ -147,7 +153,7 @@ class Ssh:
         return done.stdout
 
     def _explained(self, text: str, said: bytes = b"") -> AirtollError:
-        """The error for the words of ssh or sudo, with what the user can do."""
+        """The error for the words of ssh or sudo, with the remedy."""
         every = f"{text}\n{said.decode(errors='replace')}"
         for words, remedy in _REMEDIES:
             if words in every:

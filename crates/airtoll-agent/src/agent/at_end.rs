@@ -38,7 +38,7 @@ pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<()> {
 /// Forgets a command, because the host has been restored.
 ///
 /// # Errors
-/// There is no such command.
+/// The number is unknown.
 pub fn forget(of_agent: &Path, number: u32) -> io::Result<()> {
     fs::remove_file(file(of_agent, number))
 }

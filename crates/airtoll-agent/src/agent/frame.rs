@@ -16,7 +16,7 @@ pub const BODY_MAX_B: usize = 1 << 22;
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// What the message says.
+    /// A JSON object: a request, an answer or an event.
     pub head: Value,
     /// Octets that belong to it.
     pub body: Vec<u8>,

@@ -55,7 +55,7 @@ pub const EXEC: &str = "exec";
 /// Exit status of a command that could not be started, as in sh(1).
 const NOT_STARTED: i32 = 127;
 
-/// Starts the worker and, after its end, kills what it left and restores the host. Returns the exit status of the worker.
+/// Starts the worker and, after its end, kills its descendants and restores the host. Returns the exit status of the worker.
 #[must_use]
 pub fn supervise() -> i32 {
     status_of(supervised().map(|status| status.code().unwrap_or(1)))

@@ -76,7 +76,7 @@ impl Processes {
     /// Sends a signal to the command, or to its group.
     ///
     /// # Errors
-    /// There is no such command or signal. A command that has ended is no error.
+    /// The command or the signal is unknown. A command that has ended is no error.
     pub fn signal(&self, number: u32, signal: i32, to_group: bool) -> io::Result<()> {
         let table = self.lock();
         let process = table.get(&number).ok_or_else(|| unknown(number))?;
@@ -102,7 +102,7 @@ impl Processes {
     /// Writes to the standard input of a command and, at the end, closes it.
     ///
     /// # Errors
-    /// There is no such command, or it has closed its standard input.
+    /// The command is unknown, or has closed its standard input.
     pub fn write(&self, number: u32, octets: &[u8], at_end: bool) -> io::Result<()> {
         let mut stdin = {
             let mut table = self.lock();
@@ -120,7 +120,7 @@ impl Processes {
     /// CPU time of all threads of a command in seconds; null if it has ended.
     ///
     /// # Errors
-    /// There is no such command.
+    /// The command is unknown.
     pub fn cpu_s(&self, number: u32) -> io::Result<Value> {
         let id = self.lock().get(&number).ok_or_else(|| unknown(number))?.id;
         Ok(ProcessId::of(id).and_then(machine::process_cpu_s).into())
@@ -176,7 +176,7 @@ fn unknown(number: u32) -> io::Error {
     io::Error::new(ErrorKind::NotFound, format!("no process {number}"))
 }
 
-/// Sends the output of a command as it comes, and its end.
+/// Sends the output of a command in parts, and its end.
 fn relay(number: u32, name: &str, mut stream: Box<dyn Read + Send>, output: &Output) {
     let mut chunk = vec![0; CHUNK_B];
     loop {

@@ -80,7 +80,7 @@ impl Samplers {
     /// Ends a sampler. Its last rows have been sent when this returns.
     ///
     /// # Errors
-    /// There is no such sampler.
+    /// The sampler is unknown.
     pub fn stop(&mut self, number: u32) -> io::Result<()> {
         let (stop, thread) = self
             .0

@@ -1,4 +1,4 @@
-//! The kernel's tables of sockets: whether a server listens, how many peers are connected, and what was dropped.
+//! The kernel's tables of sockets: listening servers, connected peers, and dropped datagrams.
 
 use std::fs;
 use std::thread;

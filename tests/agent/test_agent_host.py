@@ -1,0 +1,172 @@
+"""Commands, files, ports and clocks of a host that an agent serves."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from agent_processes import runs, wait_until
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection, LostError
+from airtoll.agent.host import AgentHost
+from airtoll.errors import AirtollError
+
+
+def worker_of(host: AgentHost) -> int:
+    """The process of the agent that does the work."""
+    return int(host.run(["sh", "-c", "echo $PPID"], 5).stdout)
+
+
+def test_a_command_has_its_status_and_both_streams(host: AgentHost) -> None:
+    done = host.run(["sh", "-c", "echo out; echo err >&2; exit 3"], 5)
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+
+
+def test_a_command_that_cannot_start_says_why(host: AgentHost) -> None:
+    done = host.run(["/nonexistent/tool"], 5)
+    assert done.returncode == 127
+    assert b"/nonexistent/tool: No such file or directory" in done.stderr
+
+
+@settings(max_examples=20, deadline=None)
+@given(octets=st.binary(max_size=300_000))
+def test_output_arrives_octet_for_octet(octets: bytes) -> None:
+    agent = str(binary.program())
+    with (
+        Connection("here", [agent, "serve"]) as connection,
+        AgentHost("here", connection, [agent]).popen(["cat"], stdin=True) as cat,
+    ):
+        cat.write(octets, end=True)
+        assert cat.communicate(timeout=10) == (octets, b"")
+
+
+def test_lines_arrive_while_the_command_runs(host: AgentHost) -> None:
+    with host.popen(["sh", "-c", "echo one; echo two; exec sleep 60"]) as process:
+        until_s = time.monotonic() + 5
+        assert [process.next_line(until_s), process.next_line(until_s)] == [b"one", b"two"]
+        with pytest.raises(TimeoutError):
+            process.next_line(time.monotonic() + 0.01)
+        process.kill()
+        assert process.next_line(until_s) is None
+
+
+def test_a_signal_goes_to_the_command_and_a_kill_to_its_children_too(host: AgentHost) -> None:
+    script = "trap 'echo interrupted; exit 7' INT; sleep 60 & echo $!; wait"
+    with host.popen(["sh", "-c", script]) as process:
+        child = int(process.next_line(time.monotonic() + 5) or 0)
+        process.send_signal(signal.SIGINT)
+        assert process.next_line(time.monotonic() + 5) == b"interrupted"
+        assert process.wait(5) == 7
+        assert runs(child)
+        process.kill()
+        assert wait_until(lambda: not runs(child))
+
+
+def test_a_command_that_hangs_is_killed_with_its_output_kept(host: AgentHost) -> None:
+    with pytest.raises(subprocess.TimeoutExpired) as caught:
+        host.run(["sh", "-c", "echo thinking; exec sleep 60"], 0.5)
+    assert caught.value.stdout == b"thinking\n"
+
+
+@pytest.mark.parametrize("end", ["closed", "worker killed"])
+def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
+    agent = str(binary.program())
+    with Connection("here", [agent, "serve"]) as connection:
+        host = AgentHost("here", connection, [agent])
+        folder = Path(host.folder())
+        host.put(str(folder / "secret"), b"x")
+        assert (folder / "secret").stat().st_mode & 0o777 == 0o600
+        host.at_end(["sh", "-c", f"echo first >> {tmp_path}/restored"])
+        host.at_end(["sh", "-c", f"echo last >> {tmp_path}/restored"])
+        host.forget_at_end(host.at_end(["sh", "-c", f"echo never >> {tmp_path}/restored"]))
+        # A daemon leaves its session and its parent.
+        script = "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.2; echo $$; exec sleep 600"
+        process = host.popen(["sh", "-c", script])
+        until_s = time.monotonic() + 5
+        started = [int(process.next_line(until_s) or 0) for _ in range(2)]
+        assert all(map(runs, started))
+        if end == "worker killed":
+            os.kill(worker_of(host), signal.SIGKILL)
+        else:
+            connection.close()
+        assert wait_until(lambda: not any(map(runs, started)))
+        assert wait_until(lambda: not folder.exists())
+        assert (tmp_path / "restored").read_text() == "last\nfirst\n"
+
+
+def test_a_lost_host_is_named_in_every_call(host: AgentHost) -> None:
+    process = host.popen(["sleep", "60"])
+    os.kill(worker_of(host), signal.SIGKILL)
+    for call in (process.wait, process.poll, host.cpu, lambda: host.run(["true"], 1)):
+        with pytest.raises(LostError, match=r"^host here: the connection has ended$"):
+            wait_until(lambda call=call: call() is None and False, 5)
+
+
+def test_a_transport_that_fails_is_reported_in_its_own_words() -> None:
+    with pytest.raises(LostError, match=r"^host board: ssh: no route to board$"):
+        Connection("board", ["sh", "-c", "echo 'ssh: no route to board' >&2; exit 255"])
+
+
+def test_a_shell_that_greets_is_no_agent() -> None:
+    with pytest.raises(LostError, match=r"^host board: the agent's answer is not readable: .*Welcome"):
+        Connection("board", ["echo", "Welcome to board. Have a lot of fun"])
+
+
+def test_an_agent_that_does_not_report_is_given_up() -> None:
+    with pytest.raises(LostError, match=r"did not report within 0 s$"):
+        Connection("board", ["sleep", "60"], timeout_s=0.1)
+
+
+def test_files_move_whole(host: AgentHost, tmp_path: Path) -> None:
+    octets = os.urandom(9_000_000)
+    (tmp_path / "capture").write_bytes(octets)
+    assert host.get(str(tmp_path / "capture")) == octets
+    with pytest.raises(AirtollError, match=r"^host here: No such file or directory"):
+        host.get(str(tmp_path / "missing"))
+    with pytest.raises(AirtollError, match=r"^host here: "):
+        host.put(str(tmp_path / "missing/file"), b"x")
+    assert host.texts(str(tmp_path / "missing"), "/proc/sys/kernel/ostype") == [None, "Linux\n"]
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_server_is_seen_when_it_listens(host: AgentHost, family: socket.AddressFamily) -> None:
+    with socket.create_server(("", 0), family=family) as server:
+        port = server.getsockname()[1]
+        assert host.listens("tcp", port)
+        assert not host.listens("udp", port)
+    assert not host.listens("tcp", port)
+
+
+def test_waiting_for_a_server_ends_with_its_process(host: AgentHost) -> None:
+    with host.popen(["true"]) as process:
+        began_s = time.monotonic()
+        assert not host.listens("tcp", 1, 30.0, process)
+        assert time.monotonic() - began_s < 10
+
+
+def test_the_facts_are_those_of_the_machine(host: AgentHost) -> None:
+    facts = host.facts()
+    assert facts["cores"] == len(os.sched_getaffinity(0))
+    assert facts["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert facts["kernel"] == os.uname().release
+
+
+def test_the_clock_of_this_machine_has_no_offset(host: AgentHost) -> None:
+    offset = host.clock()
+    assert abs(offset.offset_ns) <= offset.uncertainty_ns
+
+
+def test_cpu_time_of_a_command_is_its_own(host: AgentHost) -> None:
+    spin = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ntime.sleep(60)"
+    with host.popen([sys.executable, "-c", spin]) as process:
+        process.next_line(time.monotonic() + 30)
+        assert process.cpu_s() == pytest.approx(0.5, abs=0.2)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL

@@ -1,0 +1,92 @@
+"""Hosts behind SSH, with the system's client and server."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_processes import runs, wait_until
+
+from airtoll.agent import binary
+from airtoll.agent.connection import LostError
+from airtoll.agent.ssh import Ssh
+from airtoll.errors import UsageError
+
+
+@pytest.fixture
+def way(ssh_config: Path) -> Iterator[Ssh]:
+    """The way to the host `board`."""
+    with Ssh("sta", "board", ["-F", str(ssh_config)]) as ssh:
+        yield ssh
+
+
+def copies(folder: Path) -> list[Path]:
+    return sorted((folder / "cache/airtoll").iterdir())
+
+
+def test_the_agent_is_copied_once_and_serves(way: Ssh, tmp_path: Path) -> None:
+    written_ns = set()
+    for _ in range(2):
+        host = way.connect()
+        assert host.run(["uname"], 5).stdout == b"Linux\n"
+        host.connection.close()
+        (copy,) = copies(tmp_path)
+        assert copy.name == f"airtoll-agent-{binary.checksum(binary.program())}"
+        assert copy.stat().st_mode & 0o777 == 0o700
+        written_ns.add(copy.stat().st_mtime_ns)
+    assert len(written_ns) == 1
+
+
+def test_nothing_remains_on_the_host_when_ssh_is_killed(way: Ssh, tmp_path: Path) -> None:
+    host = way.connect()
+    host.at_end(["touch", str(tmp_path / "restored")])
+    process = host.popen(["sh", "-c", "setsid sleep 600 & echo $!; exec sleep 600"])
+    daemon = int(process.next_line(time.monotonic() + 10) or 0)
+    host.connection._transport.kill()
+    assert wait_until(lambda: not runs(daemon))
+    assert wait_until((tmp_path / "restored").exists)
+
+
+def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
+    way.connect().connection.close()
+    (copy,) = copies(tmp_path)
+    copy.write_bytes(copy.read_bytes()[:1000])
+    host = way.connect()
+    assert host.run(["uname"], 5).returncode == 0
+    host.connection.close()
+    assert copies(tmp_path) == [copy]
+    assert copy.read_bytes() == binary.program().read_bytes()
+
+
+def test_a_changed_host_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> None:
+    other = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")]
+    subprocess.run(other, check=True, stdin=subprocess.DEVNULL)
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    (tmp_path / "known").write_text(f"board {key}\n")
+    with pytest.raises(UsageError, match=r"^host sta \(board\): the key of the host has changed"):
+        way.connect()
+
+
+def test_a_refused_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> None:
+    (tmp_path / "authorized").write_text("")
+    with pytest.raises(UsageError, match=r"^host sta \(board\): ssh requires a key or an agent"):
+        way.connect()
+
+
+def test_a_host_that_cannot_be_reached_is_lost() -> None:
+    # RFC 6761: the name never exists.
+    with (
+        Ssh("sta", "nowhere.invalid", ["-F", "/dev/null"]) as nowhere,
+        pytest.raises(LostError, match=r"^host sta: .*nowhere\.invalid"),
+    ):
+        nowhere.connect()
+
+
+def test_an_architecture_without_an_agent_is_named(
+    way: Ssh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "programs").mkdir()
+    monkeypatch.setattr(binary, "FOLDER", tmp_path / "programs")
+    with pytest.raises(Exception, match=r"^no airtoll-agent for x86_64 \(built for: none\)"):
+        way.connect()
