@@ -18,6 +18,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.labs import hostapd
+from airtoll.labs.access_points.base import Network
 from airtoll.labs.base import Process, succeed
 from airtoll.labs.emulated import WPA_PASSPHRASE, Emulator, air_scenario
 from airtoll.labs.linux import RADIOS
@@ -78,12 +79,15 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
         own, other = ("ap", station) if scenario.ours == "ap" else (station, "ap")
         hosts = {role: emulator.host(role) for role in roles}
         command(hosts["ap"], "iw", "reg", "set", hostapd.COUNTRY)
-        bss = hostapd.Bss(
+        offered = Network(
+            level=LEVEL,
+            profile=profile,
+            ssid=hostapd.SSID,
+            secret=WPA_PASSPHRASE,
+            phy=cell.phy,
+            bandwidth_mhz=cell.bandwidth,
+            gi=cell.gi,
             channel=emulator.facts["channel"],
-            channel_mhz=emulator.facts["channel_mhz"],
-            qos=True,
-            beacon_interval_tu=100,
-            bridge=None,
             country=hostapd.COUNTRY,
         )
         network = {
@@ -102,10 +106,10 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             "network": network,
             "until_ms": ENDS_MS,
         }
-        monitor(hosts[own], bss.channel_mhz)
+        monitor(hosts[own], offered.channel_mhz)
         if scenario.attacks:
             victims = [emulator.macs["ap"], emulator.macs[station]]
-            monitor(hosts["sta2"], bss.channel_mhz)
+            monitor(hosts["sta2"], offered.channel_mhz)
             stack.enter_context(
                 attacker(hosts["sta2"], program, emulator.macs["sta2"], victims, scenario.attacks)
             )
@@ -119,18 +123,10 @@ def perform(program: str, scenario: Scenario) -> dict[str, Any]:
             file = folder / "conf"
             control = folder / "control"
             if other == "ap":
-                text = hostapd.access_point(
-                    profile,
-                    of_cipher,
-                    bss,
-                    interface=INTERFACE,
-                    folder=folder,
-                    control=control,
-                    secret=WPA_PASSPHRASE,
-                )
+                text = hostapd.access_point(offered, interface=INTERFACE, folder=folder, control=control)
                 argv = ["hostapd", str(file)]
             else:
-                text = hostapd.station(profile, bss, folder=folder, control=control, secret=WPA_PASSPHRASE)
+                text = hostapd.station(offered, folder=folder, control=control)
                 argv = ["wpa_supplicant", "-D", "nl80211", "-i", INTERFACE, "-c", str(file)]
             file.write_text(text, encoding="ascii")
             return stack.enter_context(started(hosts[other], *argv, "-f", "/dev/stdout"))

@@ -4,11 +4,13 @@ import itertools
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
+from airtoll.errors import AirtollError
 from airtoll.labs.base import CpuTimes, Process
 from airtoll.study.factors import Transport
 
@@ -34,15 +36,21 @@ class AgentHost:
         self.agent = tuple(agent)
         self._facts: dict[str, Any] | None = None
         self._kept = itertools.count(1)
+        self._inputs: dict[int, str] = {}  # files with the standard input of commands of `at_end`
 
     def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
         """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
         return AgentProcess(self.connection, argv, stdin=stdin)
 
-    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+    def run(
+        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
         """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
-        with self.popen(argv) as process:
+        with self.popen(argv, stdin=stdin is not None) as process:
             try:
+                if stdin is not None:
+                    with suppress(AirtollError):  # the command need not read its input
+                        process.write(stdin, end=True)
                 stdout, stderr = process.communicate(timeout=timeout_s)
             except BaseException:
                 process.kill()
@@ -108,18 +116,24 @@ class AgentHost:
         """Write a file as a whole. Raises AirtollError if it cannot be written."""
         self.connection.ask("put", content, path=path, mode=mode)
 
-    def at_end(self, argv: Sequence[str]) -> int:
+    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
         """Let the agent run a command when the connection ends for any reason, the latest one first.
 
         Returns the number with which `forget_at_end` forgets the command.
         """
         number = next(self._kept)
+        if stdin is not None:
+            file = self._inputs[number] = f"{self.folder()}/input-{number}"
+            self.put(file, stdin)
+            argv = ["sh", "-c", 'exec "$@" < "$0"', file, *argv]
         self.connection.ask("at_end", number=number, argv=list(argv))
         return number
 
     def forget_at_end(self, number: int) -> None:
         """Forget a command of `at_end`, because the host has been restored."""
         self.connection.ask("forget_at_end", number=number)
+        if (file := self._inputs.pop(number, None)) is not None:
+            self.put(file, b"")
 
     def clock(self) -> ClockOffset:
         """The offset of the host's clock, from the shortest of several round trips."""

@@ -1,28 +1,25 @@
-"""Configuration files of hostapd and wpa_supplicant for a security profile on a PHY."""
+"""Configuration files of hostapd and wpa_supplicant for a network."""
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from shutil import which
 from typing import Final
 
 from airtoll.labs import enterprise
+from airtoll.labs.access_points.base import Network
 from airtoll.labs.base import SYSTEM_PATH
-from airtoll.study.cell import Cell
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 SSID: Final = "airtoll"
+"""The name of the labs' own networks."""
 
 COUNTRY: Final = "US"
 """The regulatory domain. Without one, Linux does not transmit first in the 5 GHz band."""
 
 _WIDTHS_MHZ: Final = (20, 40, 80)
-
-_CENTRE_OF_80_MHZ: Final = 42
-"""Centre of the 80 MHz channel that contains channel 36 (IEEE Std 802.11-2020, Annex E)."""
 
 _AKMS: Final[Mapping[str, str]] = {
     "wpa-psk": "WPA-PSK",
@@ -59,115 +56,116 @@ _SINCE: Final[Mapping[str, Version]] = {"sae-ext-key": (2, 11)}
 
 @cache
 def version(program: str) -> Version | None:
-    """The version of one of `PROGRAMS`; None if the program is missing or does not tell it."""
+    """The version of one of `PROGRAMS` on this machine; None if the program is missing or does not tell it."""
     if (file := which(program, path=SYSTEM_PATH)) is None:
         return None
     # The exit status of hostapd is 1.
     done = subprocess.run([file, "-v"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    told = re.search(r"^\w+ v(\d+(?:\.\d+)*)", done.stdout + done.stderr, re.MULTILINE)
+    return parse_version(done.stdout + done.stderr)
+
+
+def parse_version(text: str) -> Version | None:
+    """The version in the output of one of `PROGRAMS` with -v; None if there is none."""
+    told = re.search(r"^\w+ v(\d+(?:\.\d+)*)", text, re.MULTILINE)
     return None if told is None else tuple(int(number) for number in told[1].split("."))
 
 
 def versions() -> dict[str, str | None]:
     """The versions of `PROGRAMS`, for the record."""
     found = {program: version(program) for program in PROGRAMS}
-    return {program: None if numbers is None else _dotted(numbers) for program, numbers in found.items()}
+    return {program: None if numbers is None else dotted(numbers) for program, numbers in found.items()}
 
 
-def _dotted(numbers: Version) -> str:
+def dotted(numbers: Version) -> str:
+    """A version as programs print it: 2.10."""
     return ".".join(map(str, numbers))
 
 
-@dataclass(frozen=True)
-class Bss:
-    """The properties of the BSS that its medium determines."""
+def obstacles(
+    level: str,
+    profile: SecurityProfile,
+    bandwidth_mhz: int,
+    *,
+    where: str = "lab linux",
+    found: Callable[[str], Version | None] = version,
+) -> Iterator[str]:
+    """Reasons why these files cannot describe a network. `profile` has a value for every key.
 
-    channel: int
-    channel_mhz: int  # centre of the primary 20 MHz channel
-    qos: bool  # whether the stations send QoS Data frames
-    beacon_interval_tu: int
-    bridge: str | None  # device of the access point that joins the radio to a wire
-    country: str | None  # of the regulatory domain; None is the machine's own
-
-
-def obstacles(level: str, profile: SecurityProfile, cell: Cell) -> Iterator[str]:
-    """Reasons why these files cannot describe the cell. `profile` has a value for every key."""
+    `found` is the version of a program on the machine that runs it, and `where` names the machine.
+    """
     if profile.cipher.startswith("enhanced"):
-        yield f"security '{level}': lab linux has the ciphers of Linux; lab air has Enhanced CCMP"
+        yield f"security '{level}': {where} has the ciphers of Linux; lab air has Enhanced CCMP"
     for akm in profile.akms:
         if (least := _SINCE.get(akm)) is None:
             continue
         for program in PROGRAMS:
-            found = version(program)
-            if found is not None and found < least:
+            has = found(program)
+            if has is not None and has < least:
                 yield (
-                    f"security '{level}': wpa_key_mgmt {akm} requires {program} {_dotted(least)}, "
-                    f"and this machine has {_dotted(found)}"
+                    f"security '{level}': wpa_key_mgmt {akm} requires {program} {dotted(least)}, "
+                    f"and {where} has {dotted(has)}"
                 )
-    if (lacking := enterprise.obstacle(level, profile)) is not None:
-        yield lacking
-    if cell.bandwidth not in _WIDTHS_MHZ:
-        yield f"bandwidth '{cell.bandwidth} MHz': lab linux supports 20, 40 and 80 MHz"
+    if bandwidth_mhz not in _WIDTHS_MHZ:
+        yield f"bandwidth '{bandwidth_mhz} MHz': {where} supports 20, 40 and 80 MHz"
 
 
 def access_point(
-    profile: SecurityProfile,
-    cell: Cell,
-    bss: Bss,
-    *,
-    interface: str,
-    folder: Path,
-    control: Path,
-    secret: str,
+    network: Network, *, interface: str, folder: Path, control: Path, bridge: str | None = None
 ) -> str:
     """The text of hostapd.conf.
 
-    `folder` has the files of 802.1X (`enterprise.files`), and `control` is the folder of the control interface.
-    `secret` is the passphrase, or the WEP key in hexadecimal digits.
+    `folder` has the files of 802.1X (`enterprise.files`), `control` is the folder of the control interface, and
+    `bridge` is the device that joins the radio to a wire.
     """
-    in_5_ghz = bss.channel_mhz > 5000
     lines = {
         "interface": interface,
         "driver": "nl80211",
         "ctrl_interface": control,
-        "ssid": SSID,
-        **({} if bss.country is None else {"country_code": bss.country}),
-        "hw_mode": "a" if in_5_ghz else "b" if cell.phy == "dsss" else "g",
-        "channel": bss.channel,
-        "beacon_int": bss.beacon_interval_tu,
-        **({} if bss.bridge is None else {"bridge": bss.bridge}),
-        "wmm_enabled": int(bss.qos),
-        **_of_phy(cell),
-        **_of_access_point(profile, folder, secret),
+        **({} if bridge is None else {"bridge": bridge}),
+        **words(network),
+        **_secret_words(network),
+        **(enterprise.of_access_point(network.profile, folder) if EAP & set(network.profile.akms) else {}),
     }
     return _text(lines)
+
+
+def words(network: Network) -> dict[str, object]:
+    """The settings of the network in hostapd's words, without its secret."""
+    return {
+        "ssid": network.ssid,
+        **({} if network.country is None else {"country_code": network.country}),
+        "hw_mode": "a" if network.channel_mhz > 5000 else "b" if network.phy == "dsss" else "g",
+        "channel": network.channel,
+        "beacon_int": network.beacon_interval_tu,
+        "wmm_enabled": int(network.qos),
+        **_of_phy(network),
+        **_of_access_point(network.profile),
+    }
 
 
 def _text(lines: Mapping[str, object]) -> str:
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
-def _of_phy(cell: Cell) -> dict[str, object]:
-    if cell.phy not in ("ht", "vht"):
+def _of_phy(network: Network) -> dict[str, object]:
+    if network.phy not in ("ht", "vht"):
         return {}
-    short = "[SHORT-GI-20][SHORT-GI-40]" if cell.gi == "short" else ""
-    wide = "[HT40+]" if cell.bandwidth >= 40 else ""
-    lines: dict[str, object] = {"ieee80211n": 1, "ht_capab": f"{wide}{short}"}
-    if cell.phy == "vht":
+    short = "[SHORT-GI-20][SHORT-GI-40]" if network.gi == "short" else ""
+    side = {1: "[HT40+]", -1: "[HT40-]", 0: ""}[network.secondary]
+    lines: dict[str, object] = {"ieee80211n": 1, "ht_capab": f"{side}{short}"}
+    if network.phy == "vht":
         lines |= {
             "ieee80211ac": 1,
-            "vht_oper_chwidth": int(cell.bandwidth == 80),
-            "vht_oper_centr_freq_seg0_idx": _CENTRE_OF_80_MHZ if cell.bandwidth == 80 else 0,
-            "vht_capab": f"{'[SHORT-GI-80]' if cell.gi == 'short' else ''}[MAX-A-MPDU-LEN-EXP7]",
+            "vht_oper_chwidth": int(network.bandwidth_mhz == 80),
+            "vht_oper_centr_freq_seg0_idx": network.centre_of_80_mhz if network.bandwidth_mhz == 80 else 0,
+            "vht_capab": f"{'[SHORT-GI-80]' if network.gi == 'short' else ''}[MAX-A-MPDU-LEN-EXP7]",
         }
     return lines
 
 
-def _of_access_point(profile: SecurityProfile, folder: Path, secret: str) -> dict[str, object]:
-    if profile.cipher == "open":
+def _of_access_point(profile: SecurityProfile) -> dict[str, object]:
+    if profile.cipher == "open" or profile.cipher.startswith("wep"):
         return {}
-    if profile.cipher.startswith("wep"):
-        return {"wep_default_key": 0, "wep_key0": secret}
     ciphers = _spelled(profile.ciphers, _CIPHERS)
     lines: dict[str, object] = {
         "wpa": profile.wpa,
@@ -182,19 +180,26 @@ def _of_access_point(profile: SecurityProfile, folder: Path, secret: str) -> dic
     lines |= _of_sae(profile)
     if "owe" in profile.akms:
         lines["owe_groups"] = profile.owe_group
-    elif EAP & set(profile.akms):
-        lines |= enterprise.of_access_point(profile, folder)
-    else:
-        lines["wpa_passphrase"] = secret
     return lines
 
 
-def station(profile: SecurityProfile, bss: Bss, *, folder: Path, control: Path, secret: str) -> str:
+def _secret_words(network: Network) -> dict[str, object]:
+    """The lines with the passphrase or the WEP key."""
+    if network.profile.cipher.startswith("wep"):
+        return {"wep_default_key": 0, "wep_key0": network.secret}
+    return {"wpa_passphrase": network.secret} if network.has_passphrase else {}
+
+
+def station(network: Network, *, folder: Path, control: Path) -> str:
     """The text of wpa_supplicant.conf. The arguments are those of `access_point`."""
-    country = {} if bss.country is None else {"country": bss.country}
-    common = {"ctrl_interface": control, **country, **_of_sae(profile)}
-    network = {"ssid": f'"{SSID}"', "scan_freq": bss.channel_mhz, **_of_station(profile, folder, secret)}
-    return f"{_text(common)}network={{\n{_text(network)}}}\n"
+    country = {} if network.country is None else {"country": network.country}
+    common = {"ctrl_interface": control, **country, **_of_sae(network.profile)}
+    lines = {
+        "ssid": f'"{network.ssid}"',
+        "scan_freq": network.channel_mhz,
+        **_of_station(network.profile, folder, network.secret),
+    }
+    return f"{_text(common)}network={{\n{_text(lines)}}}\n"
 
 
 def _of_sae(profile: SecurityProfile) -> dict[str, object]:
@@ -232,10 +237,18 @@ def _spelled(words: tuple[str, ...], spelling: Mapping[str, str]) -> str:
     return " ".join(spelling[word] for word in words)
 
 
+_REPORTED: Final[Mapping[str, str]] = {**_CIPHERS, "open": "NONE", "wep40": "WEP-40", "wep104": "WEP-104"}
+"""Ciphers in the spelling of wpa_supplicant's status."""
+
+
+def reported(cipher: str) -> str:
+    """The cipher as the status of wpa_supplicant spells it."""
+    return _REPORTED[cipher]
+
+
 def cipher(name: str) -> str:
     """The cipher in the words of studies, from the status of wpa_supplicant."""
-    spelled = {**_CIPHERS, "open": "NONE", "wep40": "WEP-40", "wep104": "WEP-104"}
-    return next((word for word, own in spelled.items() if own == name), name)
+    return next((word for word, own in _REPORTED.items() if own == name), name)
 
 
 def key_management(name: str) -> str | None:

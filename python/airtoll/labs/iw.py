@@ -15,6 +15,20 @@ def peers(host: Host, interface: str) -> dict[str, PeerStatistics]:
     return parse(_iw(host, interface, "station", "dump").decode(errors="replace"))
 
 
+def channel(host: Host, interface: str) -> tuple[int, int] | None:
+    """The centre of the primary channel and the width of the channel in MHz; None without a channel."""
+    text = _iw(host, interface, "info").decode(errors="replace")
+    found = re.search(r"^\tchannel \d+ \((\d+) MHz\), width: (\d+) MHz", text, re.MULTILINE)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def protects_management(host: Host, interface: str) -> bool | None:
+    """Whether a station protects management frames with its access point; None if it has none."""
+    text = _iw(host, interface, "station", "dump").decode(errors="replace")
+    found = re.search(r"^\tMFP:\s+(yes|no)$", text, re.MULTILINE)
+    return None if found is None else found[1] == "yes"
+
+
 def allow_rates(host: Host, interface: str, words: Sequence[str]) -> None:
     """Allow the host's radio only these rates for Data frames: the arguments of `iw dev INTERFACE set bitrates`.
 

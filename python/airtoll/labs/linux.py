@@ -9,7 +9,7 @@ guest, whose kernel has mac80211_hwsim with the changes that a medium requires (
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -21,14 +21,14 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, minstrel, radios, wire
+from airtoll.labs import enterprise, hostapd, iw, joining, minstrel, radios, wire
+from airtoll.labs.access_points.base import Network
 from airtoll.labs.base import (
     SYSTEM_PATH,
     Link,
     PeerStatistics,
     Process,
     lab_lacks,
-    last_words,
     machine_lacks,
     succeed,
 )
@@ -83,7 +83,6 @@ _OF_HOSTAPD: Final = ("slot", "dot11b_stations", "protection")
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
-_LOG: Final = ("-f", "/dev/stdout")  # without it, the programs buffer their output
 _BEACON_INTERVAL_TU: Final = 100  # hostapd's default
 _BEACON_INTERVALS_TU: Final = range(15, 10_001)  # from the minimum of hostapd to the maximum of cfg80211
 
@@ -136,7 +135,8 @@ class Linux:
         of_cipher, settings, profile = self._resolved(cell)
         return (
             next(self._obstacles(cell, settings), None)
-            or next(hostapd.obstacles(cell.security, profile, cell), None)
+            or next(hostapd.obstacles(cell.security, profile, cell.bandwidth), None)
+            or enterprise.obstacle(cell.security, profile)
             or obstacle(air_scenario(of_cipher, settings))
         )
 
@@ -192,7 +192,6 @@ class Linux:
             "clock": self._clock,
             "pcap": None if pcap is None else str(pcap),
         }
-        secret = wep_key(of_cipher, seed) or WPA_PASSPHRASE
         with ExitStack() as stack:
             emulator = stack.enter_context(Emulator(config, self.name, _HOSTS if self._radios else RADIOS))
             hosts = {role: emulator.host(role) for role in emulator.roles}
@@ -201,23 +200,28 @@ class Linux:
             for role, radio in own.items():
                 emulator.macs[role] = stack.enter_context(radios.lent(radio, hosts[role])).mac
             bridge = wire.lay(hosts["ap"], hosts["server"], emulator) if "server" in hosts else None
-            bss = hostapd.Bss(
+            network = Network(
+                level=cell.security,
+                profile=profile,
+                ssid=hostapd.SSID,
+                secret=wep_key(of_cipher, seed) or WPA_PASSPHRASE,
+                phy=cell.phy,
+                bandwidth_mhz=cell.bandwidth,
+                gi=cell.gi,
                 channel=emulator.facts["channel"],
-                channel_mhz=emulator.facts["channel_mhz"],
                 qos=emulator.facts["edca"],
                 beacon_interval_tu=settings.beacon_interval or _BEACON_INTERVAL_TU,
-                bridge=bridge,
                 country=None if own else hostapd.COUNTRY,
             )
-            network = stack.enter_context(_network(on_air, profile, of_cipher, bss, secret))
+            negotiated = stack.enter_context(_connected(on_air, network, bridge))
             for role, host in hosts.items():
                 device = bridge if role == "ap" and bridge is not None else _INTERFACE
                 configure(host, emulator, None, settings, device)
             for role, host in on_air.items():
                 if settings.rate_control == "minstrel":
-                    iw.allow_rates(host, _INTERFACE, minstrel.up_to(of_cipher, bss.channel_mhz))
+                    iw.allow_rates(host, _INTERFACE, minstrel.up_to(of_cipher, network.channel_mhz))
                 elif own:
-                    iw.allow_rates(host, _INTERFACE, minstrel.only(of_cipher, bss.channel_mhz))
+                    iw.allow_rates(host, _INTERFACE, minstrel.only(of_cipher, network.channel_mhz))
                 else:
                     minstrel.fix(role, of_cipher)
             for pair in pairs(cell):
@@ -227,19 +231,19 @@ class Linux:
             if settings.rate_control == "minstrel":
                 known = replace(known, rate_kbit_per_s=None)
             if not own:
-                network["temporal_keys"] = {
+                negotiated["temporal_keys"] = {
                     role: key for role in on_air if role != "ap" and (key := _pairwise_key(role)) is not None
                 }
             facts = {
                 **emulator.facts,
-                **network,
+                **negotiated,
                 "rate_kbit_per_s": known.rate_kbit_per_s,
                 "ssid": hostapd.SSID,
                 "programs": hostapd.versions(),
                 **facts_of(of_cipher, settings, known, self._clock, self._stacks.get(cell.stack)),
                 "emulated": not own,
                 "radios": own or None,
-                "wpa_passphrase": passphrase_of(network["wpa_key_mgmt"]),
+                "wpa_passphrase": passphrase_of(negotiated["wpa_key_mgmt"]),
             }
             roles = {mac: role for role, mac in emulator.macs.items()}
 
@@ -258,18 +262,14 @@ class Linux:
                 counters=emulator.counters,
                 pairs=pairs(cell),
                 known=known,
-                expected=_expected(profile, of_cipher, bss),
+                expected=joining.expected(network),
                 peers=peers,
             )
 
 
 @contextmanager
-def _network(
-    hosts: Mapping[str, NamespaceHost],
-    profile: SecurityProfile,
-    cell: Cell,
-    bss: hostapd.Bss,
-    secret: str,
+def _connected(
+    hosts: Mapping[str, NamespaceHost], network: Network, bridge: str | None
 ) -> Iterator[dict[str, Any]]:
     """Hostapd on the access point and wpa_supplicant on the stations, connected. Yields what they negotiated.
 
@@ -288,32 +288,35 @@ def _network(
             file.touch(mode=0o600)
             file.write_text(text, encoding="ascii")
             process = hosts[role].popen([*argv, str(file)])
-            stack.callback(_end, process)
+            stack.callback(joining.end, process)
             return process
 
-        for file, content in enterprise.files(profile, folder, secret):
+        def wait_for(event: str, program: str, process: Process) -> None:
+            joining.wait_for(event, f"lab linux: {program}", _INTERFACE, process, _JOIN_TIMEOUT_S)
+
+        for file, content in enterprise.files(network.profile, folder, network.secret):
             (folder / file).write_text(content, encoding="ascii")
-        if (argv := enterprise.radius_server(profile, folder)) is not None:
+        if (argv := enterprise.radius_server(network.profile, folder)) is not None:
             up = ["ip", "link", "set", "lo", "up"]
             succeed(hosts["ap"], up, _COMMAND_TIMEOUT_S, "lab linux: configuring ap")
             radius = hosts["ap"].popen(argv)
-            stack.callback(_end, radius)
-            _wait_for(enterprise.RADIUS_READY, "freeradius", radius)
+            stack.callback(joining.end, radius)
+            wait_for(enterprise.RADIUS_READY, "freeradius", radius)
         control.mkdir()
         text = hostapd.access_point(
-            profile, cell, bss, interface=_INTERFACE, folder=folder, control=control / "ap", secret=secret
+            network, interface=_INTERFACE, folder=folder, control=control / "ap", bridge=bridge
         )
-        _wait_for("AP-ENABLED", "hostapd", start("ap", text, ["hostapd", *_LOG]))
+        wait_for(joining.OFFERED, "hostapd", start("ap", text, ["hostapd", *joining.LOG]))
         stations = [role for role in hosts if role.startswith("sta")]
         began_s = time.monotonic()
         # One after the other: in virtual time, the Probe Requests of stations that scan together often collide, and
         # wpa_supplicant repeats a scan after 5 s.
         for role in stations:
-            text = hostapd.station(profile, bss, folder=folder, control=control / role, secret=secret)
-            argv = ["wpa_supplicant", *_LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
-            _wait_for("CTRL-EVENT-CONNECTED", f"wpa_supplicant on {role}", start(role, text, argv))
+            text = hostapd.station(network, folder=folder, control=control / role)
+            argv = ["wpa_supplicant", *joining.LOG, "-D", "nl80211", "-i", _INTERFACE, "-c"]
+            wait_for(joining.JOINED, f"wpa_supplicant on {role}", start(role, text, argv))
         joined_s = time.monotonic() - began_s
-        facts, *others = [_joined(control / role) for role in stations]
+        facts, *others = [joining.joined(_ask(control / role, "STATUS", "SIGNAL_POLL")) for role in stations]
         for other in others:
             for fact, value in facts.items():
                 if other[fact] != value:
@@ -321,62 +324,6 @@ def _network(
                         f"lab linux: the stations joined with different {fact}: {value} and {other[fact]}"
                     )
         yield {**facts, "joining_ms": joined_s * 1e3}
-
-
-def _end(process: Process) -> None:
-    process.terminate()
-    process.communicate()
-
-
-_GAVE_UP: Final = b"CTRL-EVENT-SSID-TEMP-DISABLED"
-"""The event with which wpa_supplicant reports that it does not try the network again soon."""
-
-_WHY: Final = (
-    *(b"CTRL-EVENT-EAP-TLS-CERT-ERROR", b"EAP-MSCHAPV2: failure", b"CTRL-EVENT-EAP-FAILURE"),
-    *(b"4-Way Handshake failed", b"CTRL-EVENT-AUTH-REJECT", b"CTRL-EVENT-ASSOC-REJECT"),
-)
-"""Words in the lines with which wpa_supplicant explains that it gave up, the most telling first."""
-
-
-def _wait_for(event: str, program: str, process: Process) -> None:
-    """Wait until the program prints a line with the event. Raises AirtollError with the reason otherwise."""
-    until_s = time.monotonic() + _JOIN_TIMEOUT_S
-    printed: list[bytes] = []
-    with suppress(TimeoutError):
-        while (line := process.next_line(until_s)) is not None:
-            printed.append(line.removeprefix(f"{_INTERFACE}: ".encode()))
-            if event.encode() in line:
-                return
-            if _GAVE_UP in line:
-                break
-    reasons = (line for why in _WHY for line in printed if why in line)
-    words = last_words(next(reasons, b"\n".join(printed)))
-    raise AirtollError(f"lab linux: {program}: {words}")
-
-
-def _joined(control: Path) -> dict[str, Any]:
-    """Facts of a station's link, as wpa_supplicant reports them."""
-    status = _ask(control, "STATUS", "SIGNAL_POLL")
-    return {
-        "cipher": hostapd.cipher(status["pairwise_cipher"]),
-        "wpa_key_mgmt": hostapd.key_management(status["key_mgmt"]),
-        "ieee80211w": "pmf" in status,
-        "group_cipher": status.get("group_cipher"),
-        "frequency_mhz": int(status["FREQUENCY"]),
-        "bandwidth_mhz": int(status["WIDTH"].split()[0]),  # "80 MHz", "20 MHz (no HT)"
-        **enterprise.facts(status),
-    }
-
-
-def _expected(profile: SecurityProfile, cell: Cell, bss: hostapd.Bss) -> dict[str, Any]:
-    """The facts of `_joined` that the cell determines."""
-    return {
-        "wpa_key_mgmt": profile.akm,
-        "ieee80211w": profile.ieee80211w != "disabled",
-        "frequency_mhz": bss.channel_mhz,
-        "bandwidth_mhz": cell.bandwidth,
-        "eap": profile.eap,
-    }
 
 
 def _ask(control: Path, *requests: str) -> dict[str, str]:
@@ -388,8 +335,7 @@ def _ask(control: Path, *requests: str) -> dict[str, str]:
         client.connect(str(control / _INTERFACE))
         for request in requests:
             client.send(request.encode())
-            lines = client.recv(4096).decode(errors="replace").splitlines()
-            answers |= dict(line.split("=", 1) for line in lines if "=" in line)
+            answers |= joining.pairs(client.recv(4096).decode(errors="replace"))
     return answers
 
 

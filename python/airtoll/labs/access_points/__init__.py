@@ -1,0 +1,12 @@
+"""Access points and stations of real hosts, whose security airtoll switches.
+
+- `base`: a network, and the interface of every kind of access point
+- `hostapd`: hostapd on a host that an agent serves
+- `openwrt`: the settings of OpenWrt, changed by uci and restored
+- `hook`: a command of the user
+- `prompt`: the user, who sets the access point by hand
+- `station`: a station that joins the network, and its report of what was negotiated
+- `lending`: the wireless interface of a host, taken from NetworkManager and returned
+
+An access point registers each change in the journal (`airtoll.labs.journal`) before it makes the change.
+"""

@@ -1,0 +1,365 @@
+"""An access point with OpenWrt, whose wireless configuration is changed by uci and restored afterwards.
+
+The configuration file is restored octet for octet. A change also sets the unknown option `airtoll`, which OpenWrt
+ignores: a file without this option has been restored, or replaced by its owner, and is left alone.
+"""
+
+import json
+import re
+import secrets
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from airtoll.errors import AirtollError
+from airtoll.labs import hostapd
+from airtoll.labs.access_points import base
+from airtoll.labs.access_points.base import Network, Runner
+from airtoll.labs.base import last_words
+from airtoll.labs.journal import Change, Journal
+
+CONFIG: Final = "/etc/config/wireless"
+_STATUS: Final = ("ubus", "call", "network.wireless", "status")
+_COMMAND_S: Final = 20.0
+_UP_S: Final = 60.0
+_POLL_S: Final = 0.5
+_WIDTHS_MHZ: Final = (20, 40, 80)
+
+# The batch is standard input. uci reports errors only in words; the changes wait in a folder of their own.
+_CHANGE: Final = """
+umask 077
+folder=$(mktemp -d /tmp/airtoll.XXXXXX) || exit
+trap 'rm -rf "$folder"' EXIT
+uci -P "$folder" batch 2> "$folder/errors"
+if [ -s "$folder/errors" ]; then cat "$folder/errors" >&2; exit 1; fi
+uci -P "$folder" commit wireless
+"""
+
+# Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input. The flag
+# remains while OpenWrt has not loaded the restored file.
+_RESTORE: Final = """
+umask 077
+flag=/tmp/.airtoll-$2
+if grep -qF "$2" "$1"; then
+    new=$(mktemp "${1%/*}/.airtoll.XXXXXX") || exit
+    trap 'rm -f "$new"' EXIT
+    cp -p "$1" "$new" && cat > "$new" || exit
+    if [ "$(wc -c < "$new")" -ne "$3" ]; then echo "the copy is not complete" >&2; exit 1; fi
+    : > "$flag" && mv "$new" "$1" && sync || exit
+fi
+if [ -e "$flag" ]; then wifi reload && rm -f "$flag"; fi
+"""
+
+_BY_OTHERS: Final = (
+    *("key1", "key2", "key3", "key4", "sae_password", "sae_password_file", "wpa_psk_file", "ppsk"),
+    *("key", "ieee80211r", "hostapd_bss_options"),
+)
+"""Options of a network that change its security, which a change removes."""
+
+_SUFFIXES: Final[Mapping[frozenset[str], str]] = {
+    frozenset({"tkip"}): "+tkip",
+    frozenset({"tkip", "ccmp"}): "+tkip+ccmp",
+    frozenset({"ccmp"}): "+ccmp",
+    frozenset({"ccmp256"}): "+ccmp256",
+    frozenset({"gcmp"}): "+gcmp",
+    frozenset({"gcmp256"}): "+gcmp256",
+}
+"""The end of the option `encryption` (wireless_vif_parse_encryption in OpenWrt's netifd-wireless.sh)."""
+
+_PSK: Final = {1: "psk", 2: "psk2", 3: "psk-mixed"}
+_PSKS: Final = frozenset({"wpa-psk", "wpa-psk-sha256"})
+
+Options = dict[str, str | list[str]]
+
+
+class OpenWrt:
+    """One network of an access point with OpenWrt: a section `wifi-iface` and its radio."""
+
+    name = "openwrt"
+
+    def __init__(
+        self, host: Runner, journal: Journal, section: str | None = None, config: str = CONFIG
+    ) -> None:
+        """`section` names the network, such as default_radio0 or @wifi-iface[1]; None is the only access point."""
+        self._host = host
+        self._journal = journal
+        self._section = section
+        self._config = config
+        self._marker = f"airtoll-{secrets.token_hex(8)}"
+        self._change: Change | None = None
+
+    def obstacle(self, network: Network) -> str | None:
+        """Return why OpenWrt cannot offer the network, or None if it can."""
+        return base.obstacle(network) or next(_obstacles(network), None)
+
+    def switch(self, network: Network) -> dict[str, Any]:
+        """Offer the network. Returns facts when hostapd of OpenWrt has started.
+
+        Raises AirtollError if OpenWrt refuses the settings or does not offer the network in time.
+        """
+        sections = self._sections()
+        section, radio = self._chosen(sections)
+        self._check_band(sections[radio], radio, network)
+        if self._change is None:
+            self._change = self._keep()
+        of_network = {**_of_network(network), "airtoll": self._marker}
+        of_radio = _of_radio(network)
+        obsolete = [name for name in _BY_OTHERS if name in sections[section]]
+        batch = _batch(section, of_network, radio, of_radio, obsolete)
+        self._do(["sh", "-c", _CHANGE], "".join(f"{line}\n" for line in batch).encode())
+        self._do(["wifi", "reload"])
+        interface = self._wait_until_up(radio, of_network, of_radio)
+        others = [
+            name
+            for name, options in sections.items()
+            if name != section and options.get("device") == radio and options.get("disabled") != "1"
+        ]
+        return {
+            "kind": self.name,
+            "interface": interface,
+            "program": self._release(),
+            "encryption": of_network["encryption"],
+            "htmode": of_radio["htmode"],
+            "other_networks": len(others),  # which share the radio's airtime
+        }
+
+    def restore(self) -> None:
+        """Restore the configuration. Raises AirtollError if that fails; then the journal keeps it."""
+        if self._change is not None:
+            self._change.revert()
+            self._change = None
+
+    def _keep(self) -> Change:
+        """Register the present configuration. Raises AirtollError if its owner or another airtoll is changing it."""
+        if self._do(["uci", "changes", "wireless"]).strip():
+            raise AirtollError(
+                f"host {self._host.name}: wireless has uncommitted changes: "
+                "uci commit wireless, or uci revert wireless"
+            )
+        content = self._do(["cat", self._config])
+        if b"option airtoll " in content:
+            raise AirtollError(
+                f"host {self._host.name}: {self._config} has the settings of an interrupted measurement, which the "
+                "journal of another inventory or machine restores"
+            )
+        argv = ["sh", "-c", _RESTORE, "sh", self._config, self._marker, str(len(content))]
+        return self._journal.before(self._host, f"the wireless configuration {self._config}", argv, content)
+
+    def _sections(self) -> dict[str, Options]:
+        return parse(self._do(["uci", "show", "wireless"]).decode(errors="replace"))
+
+    def _chosen(self, sections: Mapping[str, Options]) -> tuple[str, str]:
+        """The section of the network and its radio."""
+        offered = {
+            name: str(options.get("device"))
+            for name, options in sections.items()
+            if options.get("mode") == "ap" and options.get("device") in sections
+        }
+        where = f"host {self._host.name}: {self._config}"
+        if self._section is not None:
+            if self._section not in offered:
+                has = ", ".join(offered) or "none"
+                raise AirtollError(f"{where} has no access point {self._section!r}; it has: {has}")
+            return self._section, offered[self._section]
+        if len(offered) != 1:
+            has = ", ".join(offered) or "none"
+            raise AirtollError(f"{where} has {len(offered)} access points: name one of: {has}")
+        return next(iter(offered.items()))
+
+    def _check_band(self, radio: Options, name: str, network: Network) -> None:
+        band = radio.get("band") or {"11a": "5g", "11g": "2g", "11b": "2g"}.get(str(radio.get("hwmode")))
+        wanted = "5g" if network.channel_mhz > 5000 else "2g"
+        if band not in (None, wanted):
+            raise AirtollError(
+                f"host {self._host.name}: {name} is a radio of band {band}, "
+                f"and channel {network.channel} is in {wanted}"
+            )
+
+    def _wait_until_up(self, radio: str, of_network: Options, of_radio: Options) -> str:
+        """Wait until OpenWrt offers the network. Returns the name of its interface."""
+        until_s = time.monotonic() + _UP_S
+        was_up = False
+        while True:
+            status = self._json(_STATUS, self._do(_STATUS)).get(radio, {})
+            interface = _interface_of(status, of_network, of_radio)
+            is_up = interface is not None and self._has_started(interface)
+            # netifd can still report the earlier state for a moment after the new configuration.
+            if interface is not None and is_up and was_up:
+                return interface
+            was_up = is_up
+            if status.get("retry_setup_failed") or time.monotonic() > until_s:
+                raise AirtollError(
+                    f"host {self._host.name}: {radio} does not offer encryption {of_network['encryption']} with "
+                    f"htmode {of_radio['htmode']} on channel {of_radio['channel']}: see logread -e hostapd on it"
+                )
+            time.sleep(_POLL_S)
+
+    def _has_started(self, interface: str) -> bool:
+        """Whether hostapd offers the network of the interface. Versions without a status count as started."""
+        argv = ["ubus", "call", f"hostapd.{interface}", "get_status"]
+        done = self._run(argv)
+        if done.returncode != 0:
+            return b"Method not found" in done.stderr
+        return bool(self._json(argv, done.stdout).get("status") == "ENABLED")
+
+    def _release(self) -> str | None:
+        done = self._run(["cat", "/etc/openwrt_release"])
+        found = re.search(rb"^DISTRIB_DESCRIPTION='(.*)'$", done.stdout, re.MULTILINE)
+        return None if found is None else found[1].decode(errors="replace").strip()
+
+    def _json(self, argv: Sequence[str], text: bytes) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError:
+            raise AirtollError(f"{self._doing(argv)}: expected JSON, got {last_words(text)}") from None
+        return found
+
+    def _do(self, argv: Sequence[str], stdin: bytes | None = None) -> bytes:
+        """The output of a command that must succeed."""
+        done = self._run(argv, stdin)
+        if done.returncode != 0:
+            raise AirtollError(f"{self._doing(argv)}: {last_words(done.stderr, done.stdout)}")
+        return done.stdout
+
+    def _run(self, argv: Sequence[str], stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return self._host.run(argv, _COMMAND_S, stdin)
+        except subprocess.TimeoutExpired:
+            raise AirtollError(f"{self._doing(argv)}: no answer within {_COMMAND_S:.0f} s") from None
+
+    def _doing(self, argv: Sequence[str]) -> str:
+        return f"host {self._host.name}: {'uci batch' if argv[0] == 'sh' else ' '.join(argv)}"
+
+
+def _obstacles(network: Network) -> Iterator[str]:
+    profile, level = network.profile, f"security '{network.level}'"
+    if network.bandwidth_mhz not in _WIDTHS_MHZ:
+        yield f"bandwidth '{network.bandwidth_mhz} MHz': OpenWrt supports 20, 40 and 80 MHz"
+    if network.phy == "dsss":
+        yield "phy 'dsss': OpenWrt cannot disable the rates of 802.11g"
+    if profile.cipher.startswith("enhanced"):
+        yield f"{level}: OpenWrt has the ciphers of Linux; lab air has Enhanced CCMP"
+    if profile.eap is not None:
+        yield f"{level}: airtoll does not set up 802.1X on OpenWrt: use an access point of kind hook"
+    if profile.ciphers == ("tkip",) and network.phy in ("ht", "vht"):
+        yield f"{level}: OpenWrt adds CCMP to TKIP with phy {network.phy}: use phy ofdm or erp"
+    if profile.akms and frozenset(profile.ciphers) not in _SUFFIXES:
+        yield f"{level}: OpenWrt cannot combine the ciphers {', '.join(profile.ciphers)}"
+
+
+def parse(text: str) -> dict[str, Options]:
+    """The sections in the output of `uci show wireless`, with their options; a list has several words."""
+    found: dict[str, Options] = {}
+    entry = re.compile(r"^wireless\.([^.=\n]+)(?:\.([^.=\n]+))?=((?:'[^']*'|\\'|[^'\n])*)$", re.MULTILINE)
+    for section, option, value in entry.findall(text):
+        options = found.setdefault(section, {})
+        if option:
+            words = shlex.split(value)
+            options[option] = words[0] if len(words) == 1 else words
+    return found
+
+
+def encryption(network: Network) -> str:
+    """The value of the option `encryption`."""
+    profile = network.profile
+    akms = set(profile.akms)
+    if profile.cipher.startswith("wep"):
+        return "wep-open"
+    if not akms:
+        return "none"
+    if "owe" in akms:
+        kind = "owe"
+    elif akms <= _PSKS:
+        kind = _PSK[profile.wpa or 2]
+    else:
+        kind = "sae-mixed" if akms & _PSKS else "sae"
+    return f"{kind}{_SUFFIXES[frozenset(profile.ciphers)]}"
+
+
+def _of_network(network: Network) -> Options:
+    """The options of the section `wifi-iface`."""
+    profile = network.profile
+    options: Options = {
+        "mode": "ap",
+        "disabled": "0",
+        "ssid": network.ssid,
+        "encryption": encryption(network),
+        "wmm": str(int(network.qos)),
+    }
+    if profile.cipher.startswith("wep"):
+        return {**options, "key": "1", "key1": network.secret}
+    if profile.akms:
+        options["ieee80211w"] = str(hostapd.words(network)["ieee80211w"])
+    if network.has_passphrase:
+        options["key"] = network.secret
+    if lines := list(_lines(network)):
+        options["hostapd_bss_options"] = lines
+    return options
+
+
+def _lines(network: Network) -> Iterator[str]:
+    """Lines of hostapd.conf for settings that have no option of OpenWrt, or whose option includes other settings."""
+    profile, words = network.profile, hostapd.words(network)
+    # OpenWrt adds WPA-PSK-SHA256 to WPA-PSK if management frames are protected.
+    is_exact = profile.akms in (("sae",), ("owe",)) or (
+        profile.akms == ("wpa-psk",) and profile.ieee80211w == "disabled"
+    )
+    if profile.akms and not is_exact:
+        yield f"wpa_key_mgmt={words['wpa_key_mgmt']}"
+    for name in ("group_cipher", "sae_pwe", "sae_groups", "owe_groups"):
+        if name in words:
+            yield f"{name}={words[name]}"
+    if profile.beacon_prot:
+        yield "beacon_prot=1"
+
+
+def _of_radio(network: Network) -> Options:
+    """The options of the section `wifi-device`."""
+    prefix = {"ht": "HT", "vht": "VHT"}.get(network.phy)
+    short = str(int(network.gi == "short"))
+    options: Options = {
+        "disabled": "0",
+        "channel": str(network.channel),
+        "htmode": "NOHT" if prefix is None else f"{prefix}{network.bandwidth_mhz}",
+        "beacon_int": str(network.beacon_interval_tu),
+        **{f"short_gi_{width}": short for width in _WIDTHS_MHZ if prefix is not None},
+    }
+    if network.country is not None:
+        options["country"] = network.country
+    if network.channel <= 14 and network.bandwidth_mhz == 40:
+        options["noscan"] = "1"  # otherwise neighbours reduce the width to 20 MHz
+    return options
+
+
+def _batch(
+    section: str, of_network: Options, radio: str, of_radio: Options, obsolete: Sequence[str]
+) -> Iterator[str]:
+    """The lines of `uci batch`."""
+    for name in obsolete:
+        yield f"delete wireless.{section}.{name}"
+    for target, options in ((section, of_network), (radio, of_radio)):
+        for name, value in options.items():
+            if isinstance(value, list):
+                for each in value:
+                    yield f"add_list wireless.{target}.{name}={_quoted(each)}"
+            else:
+                yield f"set wireless.{target}.{name}={_quoted(value)}"
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def _interface_of(status: Mapping[str, Any], of_network: Options, of_radio: Options) -> str | None:
+    """The interface of the network in the status of its radio; None while the radio is not up with these options."""
+    config = status.get("config", {})
+    is_current = all(str(config.get(name)) == of_radio[name] for name in ("channel", "htmode"))
+    if not (status.get("up") and not status.get("pending") and is_current):
+        return None
+    for interface in status.get("interfaces", ()):
+        own = interface.get("config", {})
+        if all(own.get(name) == of_network[name] for name in ("ssid", "encryption")):
+            return str(interface["ifname"]) if "ifname" in interface else None
+    return None

@@ -1,0 +1,105 @@
+"""An access point that its user sets by hand, when the run asks."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from airtoll.errors import StoppedError, UsageError
+from airtoll.labs.access_points import base
+from airtoll.labs.access_points.base import Network
+from airtoll.study.security import EAP, SAE, SecurityProfile
+
+_CIPHERS: Final = {
+    "tkip": "TKIP",
+    "ccmp": "AES",
+    "ccmp256": "CCMP-256",
+    "gcmp": "GCMP",
+    "gcmp256": "GCMP-256",
+}
+_MODES: Final = {"dsss": "b only", "erp": "g only", "ofdm": "a only", "ht": "n", "vht": "ac"}
+
+
+def ask_on_terminal(text: str) -> None:
+    """Print the text and wait for Enter. Raises UsageError without a terminal, StoppedError at the end of input."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "the access point is set by hand (kind prompt), which requires a terminal; "
+            "use the kind hook, openwrt or hostapd without one"
+        )
+    print(text, end="", file=sys.stderr, flush=True)
+    if not sys.stdin.readline():
+        raise StoppedError("stopped: the input has ended")
+
+
+class Prompt:
+    """The user, who sets the access point by hand."""
+
+    name = "prompt"
+
+    def __init__(self, ask: Callable[[str], None] = ask_on_terminal) -> None:
+        """`ask` shows a text and returns when the user has done what it says."""
+        self._ask = ask
+        self._has_switched = False
+
+    def obstacle(self, network: Network) -> str | None:
+        """Return why no access point can offer the network, or None: only the user knows the access point."""
+        if network.profile.cipher.startswith("enhanced"):
+            return f"security '{network.level}': no access point has Enhanced CCMP; lab air has it"
+        return base.obstacle(network)
+
+    def switch(self, network: Network) -> dict[str, Any]:
+        """Ask the user to set the network, and wait. Raises UsageError without a terminal."""
+        lines = (f"  {name + ':':<31}{value}" for name, value in settings(network))
+        self._ask(
+            "\n".join(
+                ["Set on the access point:", *lines, "Press Enter when the access point has restarted: "]
+            )
+        )
+        self._has_switched = True
+        return {"kind": self.name, "program": None}
+
+    def restore(self) -> None:
+        """Ask the user to restore the earlier settings, and wait."""
+        if self._has_switched:
+            self._ask("Restore the earlier settings of the access point, then press Enter: ")
+            self._has_switched = False
+
+
+def settings(network: Network) -> Iterator[tuple[str, str]]:
+    """The settings of a network, with the names that the pages of access points usually have. The secret is omitted."""
+    profile = network.profile
+    yield "Network name (SSID)", network.ssid
+    yield "Security", security(profile)
+    if profile.cipher.startswith("wep"):
+        yield "WEP key 1", "the key in the inventory, in hexadecimal digits"
+    if network.has_passphrase:
+        yield "Password", "the passphrase in the inventory"
+    if profile.akms and profile.cipher != "tkip":
+        yield "Protected management frames", str(profile.ieee80211w)
+    yield "Wireless mode", _MODES.get(network.phy, network.phy)
+    yield "Channel", str(network.channel)
+    yield "Channel width", f"{network.bandwidth_mhz} MHz"
+    yield "Guard interval", network.gi
+    yield "Beacon interval", f"{network.beacon_interval_tu} TU (often called ms)"
+
+
+def security(profile: SecurityProfile) -> str:
+    """The name of the level on the pages of access points: "WPA2-Personal, AES"."""
+    akms = set(profile.akms)
+    if profile.cipher.startswith("wep"):
+        return f"WEP, {64 if profile.cipher == 'wep40' else 128} bits, open system"
+    if not akms:
+        return "none (open)"
+    ciphers = " and ".join(_CIPHERS[cipher] for cipher in profile.ciphers)
+    wpa = {1: "WPA", 2: "WPA2", 3: "WPA/WPA2"}[profile.wpa or 2]
+    if "owe" in akms:
+        name = "Enhanced Open (OWE)"
+    elif "wpa-eap-suite-b-192" in akms:
+        name = "WPA3-Enterprise 192-bit"
+    elif EAP & akms:
+        name = f"{'WPA3' if profile.ieee80211w == 'required' else wpa}-Enterprise"
+    elif SAE & akms:
+        name = "WPA3-Personal" if akms <= SAE else "WPA2/WPA3-Personal"
+    else:
+        name = f"{wpa}-Personal"
+    return f"{name}, {ciphers}"

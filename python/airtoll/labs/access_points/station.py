@@ -1,0 +1,163 @@
+"""A station of a real network, and its report of what it negotiated."""
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from airtoll.agent.host import AgentHost
+from airtoll.agent.processes import AgentProcess
+from airtoll.errors import AirtollError
+from airtoll.labs import enterprise, hostapd, iw, joining
+from airtoll.labs.access_points.base import Network
+from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
+from airtoll.labs.base import last_words
+from airtoll.labs.journal import Journal
+
+_JOIN_S: Final = 30.0  # several scans of wpa_supplicant
+_JOIN_BY_HAND_S: Final = 60.0
+_POLL_S: Final = 0.5
+
+
+class Station(Protocol):
+    """A station that can join a network."""
+
+    def join(self, network: Network) -> dict[str, Any]:
+        """Join the network. Returns the station's report (`report`). Raises AirtollError with the reason."""
+        ...
+
+    def leave(self) -> None:
+        """Leave the network. Does nothing if the station has not joined."""
+        ...
+
+    def restore(self) -> None:
+        """Restore the state before the first `join`. Raises AirtollError if that fails; then the journal keeps it."""
+        ...
+
+
+class OwnStation:
+    """A station whose wpa_supplicant airtoll runs."""
+
+    def __init__(self, host: AgentHost, interface: str, journal: Journal) -> None:
+        self._host = host
+        self._interface = interface
+        self._lent = LentInterface(journal, host, interface)
+        self._process: AgentProcess | None = None
+
+    def join(self, network: Network) -> dict[str, Any]:
+        """Join the network. Returns the station's report. Raises AirtollError with wpa_supplicant's reason."""
+        self.leave()
+        self._lent.take(network.country)
+        folder = Path(self._host.folder())
+        control = folder / "wpa_supplicant"
+        files = [
+            ("wpa_supplicant.conf", hostapd.station(network, folder=folder, control=control)),
+            *enterprise.files(network.profile, folder, network.secret),
+        ]
+        for name, content in files:
+            self._host.put(str(folder / name), content.encode(), mode=0o600)
+        file = str(folder / "wpa_supplicant.conf")
+        argv = ["wpa_supplicant", *joining.LOG, "-D", "nl80211", "-i", self._interface, "-c", file]
+        self._process = self._host.popen(argv)
+        doing = f"host {self._host.name}: wpa_supplicant on {self._interface}"
+        joining.wait_for(joining.JOINED, doing, self._interface, self._process, _JOIN_S)
+        return report(self._host, self._interface, str(control))
+
+    def leave(self) -> None:
+        """Leave the network by ending wpa_supplicant."""
+        if self._process is not None:
+            joining.end(self._process)
+            self._process = None
+
+    def restore(self) -> None:
+        """Leave the network and return the interface as it was. Raises AirtollError if that fails."""
+        self.leave()
+        self._lent.give_back()
+
+
+class StationByHand:
+    """A station that joins without airtoll: by NetworkManager, which knows the network, or by its user."""
+
+    def __init__(self, host: AgentHost, interface: str, timeout_s: float = _JOIN_BY_HAND_S) -> None:
+        self._host = host
+        self._interface = interface
+        self._timeout_s = timeout_s
+
+    def join(self, network: Network) -> dict[str, Any]:
+        """Wait until the station has joined the network. Returns its report. Raises AirtollError if it does not."""
+        until_s = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                found = report(self._host, self._interface)
+                if found["ssid"] == network.ssid:
+                    return found
+                where = f"it has joined {found['ssid']!r}"
+            except NotJoinedError as error:
+                where = str(error)
+            if time.monotonic() > until_s:
+                raise AirtollError(
+                    f"host {self._host.name}: {self._interface} did not join {network.ssid!r} within "
+                    f"{self._timeout_s:.0f} s ({where}): join the network on the host"
+                )
+            time.sleep(_POLL_S)
+
+    def leave(self) -> None:
+        """Do nothing: the station leaves when the network changes."""
+
+    def restore(self) -> None:
+        """Do nothing: airtoll changed nothing."""
+
+
+class NotJoinedError(AirtollError):
+    """A station has no network."""
+
+
+def report(host: AgentHost, interface: str, control: str | None = None) -> dict[str, Any]:
+    """What a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
+
+    wpa_supplicant reports the ciphers and the key management, through the control interface in the folder `control`
+    (default: its own default). nl80211 reports the channel, its width and the protection of management frames. Raises
+    NotJoinedError if the station has no network, AirtollError if wpa_supplicant does not answer.
+    """
+    status = _ask(host, interface, control, "status")
+    if status.get("wpa_state") != "COMPLETED":
+        raise NotJoinedError(f"host {host.name}: {interface} has no network")
+    facts = joining.joined(status | _ask(host, interface, control, "signal_poll"))
+    if (of_radio := iw.channel(host, interface)) is not None:
+        facts["frequency_mhz"], facts["bandwidth_mhz"] = of_radio
+    if (protects := iw.protects_management(host, interface)) is not None:
+        facts["ieee80211w"] = protects
+    return {**facts, "ssid": _ssid(status["ssid"]), "bssid": status["bssid"]}
+
+
+def _ssid(encoded: str) -> str:
+    """The SSID, which wpa_supplicant prints with escapes (printf_encode)."""
+    return encoded.encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
+
+
+def _ask(host: AgentHost, interface: str, control: str | None, request: str) -> dict[str, str]:
+    folder = [] if control is None else ["-p", control]
+    doing = f"host {host.name}: wpa_cli on {interface}"
+    try:
+        done = host.run(["wpa_cli", *folder, "-i", interface, request], TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise AirtollError(f"{doing}: no answer within {TIMEOUT_S:.0f} s") from None
+    if done.returncode != 0:
+        raise AirtollError(f"{doing}: {last_words(done.stderr, done.stdout)}")
+    return joining.pairs(done.stdout.decode(errors="replace"))
+
+
+def mismatches(network: Network, found: Mapping[str, Any]) -> list[str]:
+    """The differences between a station's report and the network, one line each. A run with any is invalid."""
+    asked = {"ssid": network.ssid, "cipher": network.profile.cipher, **joining.expected(network)}
+    return [
+        f"{fact} is {_word(found.get(fact))}, expected {_word(value)}"
+        for fact, value in asked.items()
+        if found.get(fact) != value
+    ]
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

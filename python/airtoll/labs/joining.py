@@ -1,0 +1,85 @@
+"""Programs that offer and join a network, and a station's own report of what it negotiated."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from airtoll.errors import AirtollError
+from airtoll.labs import enterprise, hostapd
+from airtoll.labs.access_points.base import Network
+from airtoll.labs.base import Process, last_words
+
+LOG: Final = ("-f", "/dev/stdout")
+"""Options of hostapd and wpa_supplicant. Without them, the programs buffer their output."""
+
+OFFERED: Final = "AP-ENABLED"
+"""The event with which hostapd reports that stations can join."""
+
+JOINED: Final = "CTRL-EVENT-CONNECTED"
+"""The event with which wpa_supplicant reports that the station has joined."""
+
+_GAVE_UP: Final = b"CTRL-EVENT-SSID-TEMP-DISABLED"
+"""The event with which wpa_supplicant reports that it does not try the network again soon."""
+
+_WHY: Final = (
+    *(b"CTRL-EVENT-EAP-TLS-CERT-ERROR", b"EAP-MSCHAPV2: failure", b"CTRL-EVENT-EAP-FAILURE"),
+    *(b"4-Way Handshake failed", b"CTRL-EVENT-AUTH-REJECT", b"CTRL-EVENT-ASSOC-REJECT"),
+)
+"""Words in the lines with which wpa_supplicant explains that it gave up, the most telling first."""
+
+
+def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s: float) -> None:
+    """Wait until the program prints a line with the event.
+
+    Raises AirtollError with `doing` and the program's reason if it does not.
+    """
+    until_s = time.monotonic() + timeout_s
+    printed: list[bytes] = []
+    with suppress(TimeoutError):
+        while (line := process.next_line(until_s)) is not None:
+            printed.append(line.removeprefix(f"{interface}: ".encode()))
+            if event.encode() in line:
+                return
+            if _GAVE_UP in line:
+                break
+    reasons = (line for why in _WHY for line in printed if why in line)
+    words = last_words(next(reasons, b"\n".join(printed)))
+    raise AirtollError(f"{doing}: {words}")
+
+
+def end(process: Process) -> None:
+    """End a program that answers SIGTERM, and wait for its end."""
+    process.terminate()
+    process.communicate()
+
+
+def pairs(text: str) -> dict[str, str]:
+    """The lines "name=value" of an answer of wpa_supplicant."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def joined(status: Mapping[str, str]) -> dict[str, Any]:
+    """Facts of a station's link, from wpa_supplicant's answers to STATUS and SIGNAL_POLL."""
+    return {
+        "cipher": hostapd.cipher(status["pairwise_cipher"]),
+        "wpa_key_mgmt": hostapd.key_management(status["key_mgmt"]),
+        "ieee80211w": "pmf" in status,
+        "group_cipher": status.get("group_cipher"),
+        "frequency_mhz": int(status["FREQUENCY"]),
+        "bandwidth_mhz": int(status["WIDTH"].split()[0]),  # "80 MHz", "20 MHz (no HT)"
+        **enterprise.facts(status),
+    }
+
+
+def expected(network: Network) -> dict[str, Any]:
+    """The facts of `joined` that the network determines, except for the cipher."""
+    profile = network.profile
+    return {
+        "group_cipher": hostapd.reported(profile.group or profile.cipher),
+        "wpa_key_mgmt": profile.akm,
+        "ieee80211w": profile.ieee80211w != "disabled",
+        "frequency_mhz": network.channel_mhz,
+        "bandwidth_mhz": network.bandwidth_mhz,
+        "eap": profile.eap,
+    }

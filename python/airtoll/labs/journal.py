@@ -1,0 +1,186 @@
+"""The journal of changes to hosts, with the command that reverts each change.
+
+A change is written to the disk before it is made, and removed after it has been reverted. If airtoll is killed, agents
+revert the changes of their hosts at once (`AgentHost.at_end`), and the next airtoll with the same inventory reverts the
+changes that the journal still has: a host or its agent may have failed too. A command may therefore run twice, and it
+must have no effect on a host that has already been restored.
+
+Only the user can read the journal, because a command's standard input may contain passphrases.
+"""
+
+import base64
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs.access_points.base import Runner
+from airtoll.labs.base import last_words
+
+_TIMEOUT_S: Final = 60.0
+_LOCK: Final = "lock"
+
+
+@dataclass(frozen=True)
+class Restoring:
+    """A command that reverts a change of a host."""
+
+    what: str  # the object that the command restores: "the wireless configuration"
+    host: str
+    argv: tuple[str, ...]
+    stdin: bytes = field(default=b"", repr=False)
+
+    def run(self, host: Runner) -> None:
+        """Run the command. Raises AirtollError if it fails."""
+        try:
+            done = host.run(self.argv, _TIMEOUT_S, self.stdin)
+        except subprocess.TimeoutExpired:
+            raise AirtollError(
+                f"host {self.host}: restoring {self.what} took more than {_TIMEOUT_S:.0f} s"
+            ) from None
+        if done.returncode != 0:
+            words = last_words(done.stderr, done.stdout)
+            raise AirtollError(f"host {self.host}: restoring {self.what}: {words}")
+
+
+class Change:
+    """A change of a host that the journal and the host's agent revert if this process does not."""
+
+    def __init__(self, file: Path, restoring: Restoring, host: Runner) -> None:
+        """Register the command with the host's agent. The journal has it already."""
+        self._file = file
+        self._restoring = restoring
+        self._host = host
+        self._at_end = host.at_end(restoring.argv, restoring.stdin)
+
+    def revert(self) -> None:
+        """Revert the change. Raises AirtollError if that fails; then the journal keeps the command."""
+        self._restoring.run(self._host)
+        self._host.forget_at_end(self._at_end)
+        _remove(self._file)
+
+
+class Journal:
+    """The changes of the hosts of an inventory. No other process can open the journal at the same time."""
+
+    def __init__(self, inventory: Path) -> None:
+        """Open the journal. Raises UsageError if another airtoll has it open."""
+        self._folder = folder(inventory)
+        self._inventory = inventory
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
+        _sync(self._folder.parent)
+        self._next = 1 + max((int(file.stem) for file in _files(self._folder)), default=0)
+
+    def before(self, host: Runner, what: str, argv: Sequence[str], stdin: bytes = b"") -> Change:
+        """Register the command that reverts a change, before the change is made. `what` is the changed object."""
+        restoring = Restoring(what, host.name, tuple(argv), stdin)
+        file = self._folder / f"{self._next:06}.json"
+        self._next += 1
+        _write(file, restoring)
+        try:
+            return Change(file, restoring, host)
+        except BaseException:  # the change is not made
+            _remove(file)
+            raise
+
+    def pending(self) -> list[Restoring]:
+        """The commands of changes that have not been reverted, in the order in which they must run."""
+        return pending(self._inventory)
+
+    def replay(self, reach: Callable[[str], Runner]) -> list[str]:
+        """Revert the changes that another process left. Returns one line per change that could not be reverted.
+
+        `reach` returns a host by its name, and raises AirtollError if it cannot be reached. Call this before any
+        change, or for a host whose agent was lost.
+        """
+        failures = []
+        for file in _files(self._folder):
+            restoring = _read(file)
+            try:
+                restoring.run(reach(restoring.host))
+            except AirtollError as error:
+                failures.append(str(error))
+            else:
+                _remove(file)
+        return failures
+
+    def close(self) -> None:
+        """Release the journal. It keeps the changes that have not been reverted."""
+        os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def folder(inventory: Path) -> Path:
+    """The folder of an inventory's journal: below $XDG_STATE_HOME, by default ~/.local/state."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = inventory.resolve()
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()
+    return Path(home) / "airtoll" / "restore" / f"{path.stem}-{digest[:16]}"
+
+
+def pending(inventory: Path) -> list[Restoring]:
+    """The commands that restore the hosts of an inventory, in the order in which they must run."""
+    return [_read(file) for file in _files(folder(inventory))]
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of the changes, the latest first."""
+    return sorted(folder.glob("[0-9]*.json"), reverse=True)
+
+
+def _write(file: Path, restoring: Restoring) -> None:
+    content = json.dumps(
+        {
+            "what": restoring.what,
+            "host": restoring.host,
+            "argv": restoring.argv,
+            "stdin": base64.b64encode(restoring.stdin).decode("ascii"),
+        }
+    )
+    new = file.with_suffix(".new")
+    with suppress(FileNotFoundError):
+        new.unlink()
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.rename(file)
+    _sync(file.parent)
+
+
+def _read(file: Path) -> Restoring:
+    words = json.loads(file.read_text(encoding="utf-8"))
+    return Restoring(words["what"], words["host"], tuple(words["argv"]), base64.b64decode(words["stdin"]))
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    _sync(file.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Flush the entries of a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
