@@ -40,6 +40,10 @@ class HostTable(_Table):
     )
     wireless: _Interface | None = Field(default=None, description="The wireless interface that is measured.")
     wired: _Interface | None = Field(default=None, description="The wired interface that is measured.")
+    join: Literal["airtoll", "by-hand"] = Field(
+        default="by-hand",
+        description="For stations: airtoll runs wpa_supplicant, or NetworkManager or the user joins the network.",
+    )
     ipv4: IPv4Address | None = Field(
         default=None, description="The address to measure with; default: that of the interface."
     )
@@ -74,19 +78,32 @@ class AccessPointTable(_Table):
         default=None, description="The regulatory domain; default: that of the machine."
     )
     command: tuple[str, ...] = Field(
-        default=(), validate_default=True, description="With kind `hook`: the command that switches it."
+        default=(),
+        validate_default=True,
+        description="With kind `hook`: the command that switches and restores it.",
     )
-    restore: tuple[str, ...] = Field(
-        default=(), description="With kind `hook`: the command that restores it at the end."
+    section: str | None = Field(
+        default=None,
+        description="With kind `openwrt`: the section of the network in uci, such as default_radio0; default: the only "
+        "access point there.",
     )
-    radio: str | None = Field(default=None, description="With kind `openwrt`: the wifi-device in uci.")
-    network: str | None = Field(default=None, description="With kind `openwrt`: the wifi-iface in uci.")
+    shell: tuple[str, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="With kind `openwrt`: the command that runs its last argument in a shell of the access point, such "
+        'as ["ssh", "root@192.168.1.1"].',
+    )
+    bridge: _Interface | None = Field(
+        default=None,
+        description="With kind `hostapd`: the bridge of the host that joins its radio to the wire.",
+    )
 
-    @field_validator("command", mode="after")
+    @field_validator("command", "shell", mode="after")
     @classmethod
-    def _command_of_hook(cls, command: tuple[str, ...], info: Any) -> tuple[str, ...]:
-        if (info.data.get("kind") == "hook") != bool(command):
-            raise ValueError("kind 'hook' requires it, and no other kind has it")
+    def _of_its_kind(cls, command: tuple[str, ...], info: Any) -> tuple[str, ...]:
+        kind = "hook" if info.field_name == "command" else "openwrt"
+        if "kind" in info.data and (info.data["kind"] == kind) != bool(command):
+            raise ValueError(f"kind '{kind}' requires it, and no other kind has it")
         return command
 
 

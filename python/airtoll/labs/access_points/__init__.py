@@ -5,6 +5,7 @@
 - `openwrt`: the settings of OpenWrt, changed by uci and restored
 - `hook`: a command of the user
 - `prompt`: the user, who sets the access point by hand
+- `fixed`: an access point that nobody switches
 - `station`: a station that joins the network, and its report of what was negotiated
 - `lending`: the wireless interface of a host, taken from NetworkManager and returned
 

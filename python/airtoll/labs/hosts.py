@@ -1,0 +1,380 @@
+"""Lab `hosts`: real machines, which the inventory names, and an access point of any make.
+
+Connections last as long as the lab: a host that vanished is reached again before the next run. The access point is
+switched only when the next cell has other properties of the network than the last one.
+"""
+
+import ipaddress
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection, LostError
+from airtoll.agent.host import AgentHost
+from airtoll.agent.ssh import SUDO, Ssh
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs import iw, joining
+from airtoll.labs.access_points.base import AccessPoint, Network, ShellHost
+from airtoll.labs.access_points.fixed import Fixed
+from airtoll.labs.access_points.hook import Hook
+from airtoll.labs.access_points.hostapd import Hostapd
+from airtoll.labs.access_points.openwrt import OpenWrt
+from airtoll.labs.access_points.prompt import Prompt
+from airtoll.labs.access_points.station import OwnStation, Station, StationByHand
+from airtoll.labs.base import Known, Link, PeerStatistics
+from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
+from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
+from airtoll.labs.journal import Journal
+from airtoll.study.cell import Cell, resolved
+from airtoll.study.factors import Ip
+from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.security import SecurityProfile, with_ready_made
+
+APPLIED: Final = (
+    *("congestion_control", "window", "udp_buffer", "pacing_timer"),
+    *("wpa_key_mgmt", "ieee80211w", "beacon_interval"),
+)
+"""The settings of a study's [link] that this lab applies. All others describe emulated air or its hosts."""
+
+CONTROLLER: Final = "controller"
+"""The name of this machine, which runs the user's commands."""
+
+_COMMAND_TIMEOUT_S: Final = 10.0
+_POLL_S: Final = 0.5
+_TENTATIVE: Final = {"tentative", "deprecated", "temporary", "dadfailed"}
+
+
+class Hosts:
+    """The machines of an inventory."""
+
+    name = "hosts"
+    virtual = False
+    survives_loss = True
+
+    def __init__(
+        self,
+        inventory: Path,
+        link: LinkSettings | None = None,
+        stacks: Mapping[str, Stack] | None = None,
+        profiles: Mapping[str, SecurityProfile] | None = None,
+    ) -> None:
+        """Read the inventory. No host is reached yet. Raises UsageError if the file is invalid."""
+        self.file = inventory
+        self.inventory: Inventory = load_inventory(inventory)
+        self._link = link or LinkSettings()
+        self._stacks = stacks or {}
+        self._profiles = with_ready_made(profiles)
+        self._secret = passphrase(self.inventory.access_point)
+        self._hosts: dict[str, AgentHost] = {}
+        self._ways: dict[str, Ssh] = {}
+        self._journal: Journal | None = None
+        self._access_point: AccessPoint | None = None
+        self._stations: dict[str, Station] = {}
+        self._network: Network | None = None
+        self._network_facts: dict[str, Any] = {}
+
+    def check(self, cell: Cell) -> str | None:
+        """Return why the inventory's machines cannot measure the cell, or None if they can."""
+        return next(self._obstacles(cell), None)
+
+    def _obstacles(self, cell: Cell) -> Iterator[str]:
+        for role in _roles(cell):
+            if role not in self.inventory.hosts:
+                has = ", ".join(self.inventory.hosts)
+                yield f"topology '{cell.topology}' requires host {role}, and {self.file} has {has}"
+        if cell.snr != "none":
+            yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
+        if cell.stack != "default":
+            yield f"stack '{cell.stack}': lab hosts does not change the TCP/IP stack of a machine"
+
+    def missing(self) -> str | None:
+        """Reach every host. Return the first that cannot be reached, with the remedy, or None."""
+        for role in self.inventory.hosts:
+            try:
+                host = self.host(role)
+            except AirtollError as error:
+                return f"lab hosts: {error}"
+            if lacking := host.lacking(["ip"]):
+                return f"lab hosts: host {role} lacks the command '{lacking[0]}': apt-get install iproute2"
+        if self._journal is None:
+            self._journal = Journal(self.file)
+            if failures := self._journal.replay(self._any_host):
+                return f"lab hosts: an earlier airtoll was killed, and {failures[0]}"
+        return None
+
+    def lacks(self, packages: Mapping[str, str]) -> str | None:
+        """Return the first command that a host lacks (command -> Debian package), with the remedy, or None."""
+        for role in self.inventory.hosts:
+            if role == "ap" and len(self.inventory.hosts) > 2:
+                continue  # it only carries the packets of the others
+            for command in self.host(role).lacking(list(packages)):
+                return f"host {role} lacks the command '{command}': apt-get install {packages[command]}"
+        return None
+
+    def host(self, role: str) -> AgentHost:
+        """The host with this role, connected. Raises AirtollError if it cannot be reached."""
+        host = self._hosts.get(role)
+        if host is not None:
+            if host.connection.lost is None:
+                return host
+            host.connection.close()
+            del self._hosts[role]
+        table = self.inventory.hosts[role]
+        if table.address == LOCAL:
+            self._hosts[role] = _local(role, SUDO if table.become == "sudo" else ())
+        else:
+            if role not in self._ways:
+                options = [] if table.ssh_config is None else ["-F", str(table.ssh_config)]
+                become = SUDO if table.become == "sudo" else ()
+                self._ways[role] = Ssh(role, table.address, options, become)
+            self._hosts[role] = self._ways[role].connect()
+        return self._hosts[role]
+
+    def _any_host(self, name: str) -> AgentHost:
+        """The host of that name, which may also be this machine."""
+        return self._controller() if name == CONTROLLER else self.host(name)
+
+    def _controller(self) -> AgentHost:
+        if CONTROLLER not in self._hosts:
+            self._hosts[CONTROLLER] = _local(CONTROLLER)
+        return self._hosts[CONTROLLER]
+
+    def close(self) -> None:
+        """Restore the access point and the stations, and end all connections.
+
+        Raises AirtollError if the restoring fails; the journal then keeps it for the next airtoll.
+        """
+        with ExitStack() as stack:
+            for way in self._ways.values():
+                stack.callback(way.close)
+            for host in self._hosts.values():
+                stack.callback(host.connection.close)
+            if self._journal is not None:
+                stack.callback(self._journal.close)
+            if self._access_point is not None:
+                stack.callback(self._access_point.restore)
+            for station in self._stations.values():
+                stack.callback(station.restore)
+        self._hosts, self._ways, self._stations = {}, {}, {}
+        self._journal = self._access_point = self._network = None
+
+    @contextmanager
+    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
+        """Switch the access point if necessary, and wait until the stations have joined.
+
+        Raises LostError if a host is not reached within the inventory's patience.
+        """
+        if pcap is not None:
+            raise UsageError("--pcap: airtoll captures emulated air only; capture radios with another radio")
+        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        roles = _roles(cell)
+        network = self._network_of(cell)
+        if network != self._network:
+            self._switch(network)
+        until_s = time.monotonic() + self.inventory.patience
+        hosts = {role: self._awaited(role, until_s) for role in roles}
+        addresses = self._addresses(hosts, cell, until_s)
+        for client, server in pairs(cell):
+            self._await_peer(hosts[client], addresses[server, cell.ip], until_s)
+        known = Known(
+            capacity_open_bit_per_s=capacity_open_bit_per_s(of_cipher, settings),
+            cipher=of_cipher.security,
+            seed=seed,
+            congestion_control=settings.congestion_control,
+            tcp_window_bytes=settings.window,
+            udp_buffer_bytes=settings.udp_buffer,
+            pacing_timer_us=settings.pacing_timer,
+            blocks_senders=True,
+        )
+        facts = {
+            "emulated": False,
+            "clock": "real",
+            "seed": seed,
+            "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
+            "ssid": network.ssid,
+            "not_applied": [name for name in settings.given() if name not in APPLIED],
+            "management": {role: self._management(role, hosts[role], addresses) for role in hosts},
+            **self._network_facts,
+        }
+        yield Link(
+            hosts=hosts,
+            addresses=addresses,
+            facts=facts,
+            counters=dict,
+            pairs=pairs(cell),
+            known=known,
+            expected=joining.expected(network),
+            peers=lambda: self._peers(hosts),
+        )
+
+    def _network_of(self, cell: Cell) -> Network:
+        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        table = self.inventory.access_point
+        octets = {"wep40": 5, "wep104": 13}.get(of_cipher.security)
+        if octets is not None:
+            secret = key(f"airtoll WEP key {self._secret}", octets)
+        elif table.kind == "fixed":
+            secret = "not known here"  # noqa: S105 - nobody uses it
+        else:
+            secret = self._secret or ""
+        return Network(
+            level=cell.security,
+            profile=self._profiles[cell.security].on(settings),
+            ssid=table.ssid,
+            secret=secret,
+            phy=cell.phy,
+            bandwidth_mhz=cell.bandwidth,
+            gi=cell.gi,
+            channel=table.channel,
+            qos=cell.phy in ("ht", "vht"),
+            beacon_interval_tu=settings.beacon_interval or 100,
+            country=table.country,
+        )
+
+    def _made(self) -> AccessPoint:
+        """The access point of the inventory."""
+        table = self.inventory.access_point
+        assert self._journal is not None
+        match table.kind:
+            case "hostapd":
+                interface = self.inventory.hosts["ap"].wireless or ""
+                return Hostapd(self.host("ap"), interface, self._journal, table.bridge)
+            case "openwrt":
+                return OpenWrt(ShellHost("ap", self._controller(), table.shell), self._journal, table.section)
+            case "hook":
+                return Hook(self._controller(), table.command, self._journal)
+            case "prompt":
+                return Prompt()
+            case "fixed":
+                return Fixed()
+
+    def _switch(self, network: Network) -> None:
+        """Let the access point offer the network, and the stations join."""
+        if self._access_point is None:
+            self._access_point = self._made()
+        self._network = None  # nothing is known of an access point that failed half-way
+        if (obstacle := self._access_point.obstacle(network)) is not None:
+            raise UsageError(obstacle)
+        for station in self._stations.values():
+            station.leave()
+        facts: dict[str, Any] = {"access_point": self._access_point.switch(network)}
+        for role, table in self.inventory.hosts.items():
+            if not role.startswith("sta") or table.wireless is None:
+                continue
+            if role not in self._stations or self._hosts[role].connection.lost is not None:
+                self._stations[role] = self._station(role, table.wireless)
+            joined = self._stations[role].join(network)
+            facts = {**joined, **facts}
+        self._network, self._network_facts = network, facts
+
+    def _station(self, role: str, interface: str) -> Station:
+        host = self._awaited(role, time.monotonic() + self.inventory.patience)
+        if self.inventory.hosts[role].join == "by-hand":
+            return StationByHand(host, interface, self.inventory.patience)
+        assert self._journal is not None
+        return OwnStation(host, interface, self._journal)
+
+    def _awaited(self, role: str, until_s: float) -> AgentHost:
+        """The host, which may still have to come back. Raises LostError after the time."""
+        while True:
+            try:
+                host = self.host(role)
+                host.connection.ask("facts")
+            except LostError:
+                if time.monotonic() > until_s:
+                    raise
+                time.sleep(_POLL_S)
+            else:
+                return host
+
+    def _addresses(
+        self, hosts: Mapping[str, AgentHost], cell: Cell, until_s: float
+    ) -> dict[tuple[str, Ip], str]:
+        """The addresses of the hosts. Waits for those of the cell's IP version: DHCP follows the joining."""
+        found = self.inventory.ip_addresses()
+        while True:
+            for role, host in hosts.items():
+                for ip in IPS:
+                    if (role, ip) not in found and (own := self._own_address(role, host, ip)) is not None:
+                        found[role, ip] = own
+            lacking = [role for role in hosts if (role, cell.ip) not in found]
+            if not lacking:
+                return found
+            if time.monotonic() > until_s:
+                interface = self.inventory.hosts[lacking[0]].interface
+                where = f"on {interface}" if interface else "and the inventory names no interface"
+                raise LostError(
+                    f"host {lacking[0]} has no {cell.ip.replace('ip', 'IP')} address {where}: "
+                    f"set hosts.{lacking[0]}.{cell.ip} in {self.file}"
+                )
+            time.sleep(_POLL_S)
+
+    def _own_address(self, role: str, host: AgentHost, ip: Ip) -> str | None:
+        interface = self.inventory.hosts[role].interface
+        if interface is None:
+            return None
+        argv = ["ip", "-j", f"-{ip[-1]}", "addr", "show", "dev", interface, "scope", "global"]
+        done = host.run(argv, _COMMAND_TIMEOUT_S)
+        if done.returncode != 0:
+            raise UsageError(
+                f"host {role}: interface {interface}: {done.stderr.decode(errors='replace').strip()}"
+            )
+        for device in json.loads(done.stdout or b"[]"):
+            for address in device.get("addr_info", []):
+                if not any(address.get(flag) for flag in _TENTATIVE):
+                    return str(ipaddress.ip_address(address["local"]))
+        return None
+
+    def _await_peer(self, host: AgentHost, address: str, until_s: float) -> None:
+        """Wait until the host reaches the address. A host without ping(8) is not asked."""
+        if host.lacking(["ping"]):
+            return
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                if (
+                    host.run(["ping", "-n", "-c", "1", "-W", "1", address], _COMMAND_TIMEOUT_S).returncode
+                    == 0
+                ):
+                    return
+            if time.monotonic() > until_s:
+                raise LostError(f"host {host.name} does not reach {address}")
+            time.sleep(_POLL_S)
+
+    def _management(self, role: str, host: AgentHost, addresses: Mapping[tuple[str, Ip], str]) -> str | None:
+        """Whether control traffic of the host takes the measured link: `same`, `apart`, or None if unknown.
+
+        SSH tells its server the addresses of the connection.
+        """
+        if self.inventory.hosts[role].address == LOCAL:
+            return "apart"
+        done = host.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], _COMMAND_TIMEOUT_S)
+        words = done.stdout.decode(errors="replace").split()
+        if len(words) != 4:
+            return None
+        own = {address for (of, _), address in addresses.items() if of == role}
+        return "same" if words[2] in own else "apart"
+
+    def _peers(self, hosts: Mapping[str, AgentHost]) -> dict[tuple[str, str], PeerStatistics]:
+        found = {}
+        for role, host in hosts.items():
+            interface = self.inventory.hosts[role].wireless
+            if interface is None or not role.startswith("sta"):
+                continue
+            for statistics in iw.peers(host, interface).values():
+                found[role, "ap"] = statistics
+        return found
+
+
+def _roles(cell: Cell) -> Sequence[str]:
+    """The hosts that a cell requires: those that exchange packets."""
+    return tuple(dict.fromkeys(role for pair in pairs(cell) for role in pair))
+
+
+def _local(name: str, become: Sequence[str] = ()) -> AgentHost:
+    agent = str(binary.program())
+    return AgentHost(name, Connection(name, [*become, agent, "serve"]), [agent])
