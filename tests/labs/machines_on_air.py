@@ -1,0 +1,138 @@
+"""Machines behind SSH, joined by emulated air, with an access point that a hook switches.
+
+`serve` holds the air: a process that opens a new link for each network that the hook asks for. The machines are the
+hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, so no port is opened.
+"""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from airtoll import _rust
+from airtoll.labs.air import Air
+from airtoll.study.cell import Cell
+from airtoll.study.link import LinkSettings
+
+SSHD = "/usr/sbin/sshd"
+HOOK = """#!{python}
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as air:
+    air.connect({path!r})
+    air.sendall(sys.stdin.readline().encode() + b"\\n")
+    answer = air.makefile().readline().strip()
+sys.exit(None if answer == "ok" else answer)
+"""
+ENTER = """#!/bin/sh
+. {state}
+eval "fd=\\$$1"
+exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- {sshd} -i -f {config}
+"""
+
+
+def serve(folder: Path, cell: Cell, settings: LinkSettings) -> None:
+    """Open a link for each network that arrives on the socket, until the standard input closes."""
+    with ExitStack() as held, socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / "air.sock"))
+        server.listen()
+
+        def offer(level: str) -> None:
+            held.close()
+            link = held.enter_context(Air(settings).open(cell.model_copy(update={"security": level}), seed=1))
+            _publish(folder, link.hosts)
+
+        offer("open")
+        print("ready", flush=True)
+        while True:
+            peer, _ = server.accept()
+            with peer:
+                words = json.loads(peer.makefile().readline())
+                if words["action"] == "stop":
+                    return
+                try:
+                    if words["action"] == "apply":
+                        offer(words["level"])
+                    peer.sendall(b"ok\n")
+                except Exception as error:
+                    peer.sendall(f"{error}\n".encode())
+
+
+def _publish(folder: Path, hosts: Mapping[str, Any]) -> None:
+    lines = []
+    for role, host in hosts.items():
+        _, _, emulator, _, fd = host.namespace.split("/")
+        lines += [f"emulator={emulator}", f"{role}={fd}"]
+    (folder / "state").write_text("\n".join(lines) + "\n")
+
+
+@contextmanager
+def machines(
+    folder: Path, cell: Cell, settings: LinkSettings | None = None, patience_s: float = 30
+) -> Iterator[Path]:
+    """The inventory of the machines, until the context ends."""
+    _write_ssh(folder)
+    words = [str(folder), cell.model_dump_json(), (settings or LinkSettings()).model_dump_json()]
+    with subprocess.Popen(
+        [sys.executable, __file__, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    ) as air:
+        try:
+            assert air.stdout is not None
+            assert air.stdout.readline() == b"ready\n"
+            yield _inventory(folder, patience_s)
+        finally:
+            with socket.socket(socket.AF_UNIX) as peer:
+                peer.connect(str(folder / "air.sock"))
+                peer.sendall(b'{"action": "stop"}\n')
+
+
+def _write_ssh(folder: Path) -> None:
+    for name in ("server", "user"):
+        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
+    shutil.copy(folder / "user.pub", folder / "authorized")
+    key = " ".join((folder / "server.pub").read_text().split()[:2])
+    (folder / "known").write_text(f"machine {key}\n")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    (folder / "sshd_config").write_text(
+        f"HostKey {folder}/server\nAuthorizedKeysFile {folder}/authorized\n"
+        "PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
+    )
+    for name, text in (
+        ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),
+        ("hook", HOOK.format(python=sys.executable, path=str(folder / "air.sock"))),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    (folder / "ssh_config").write_text(
+        "Host *\n  User root\n  HostKeyAlias machine\n  IdentitiesOnly yes\n"
+        f"  IdentityFile {folder}/user\n  UserKnownHostsFile {folder}/known\n"
+        f"  ProxyCommand {folder}/enter %h\n"
+    )
+
+
+def _inventory(folder: Path, patience_s: float) -> Path:
+    secret = folder / "passphrase"
+    secret.touch(mode=0o600)
+    secret.write_text("a toll on the air\n")
+    host = {"ssh_config": str(folder / "ssh_config"), "wired": _rust.DEVICE_NAME}
+    words = {
+        "patience": patience_s,
+        "hosts": {role: {"address": role, **host} for role in ("sta", "ap")},
+        "access_point": {"kind": "hook", "command": [str(folder / "hook")], "passphrase_file": str(secret)},
+    }
+    file = folder / "lab.toml"
+    file.write_text(tomli_w.dumps(words))
+    return file
+
+
+if __name__ == "__main__":
+    serve(
+        Path(sys.argv[1]), Cell.model_validate_json(sys.argv[2]), LinkSettings.model_validate_json(sys.argv[3])
+    )
