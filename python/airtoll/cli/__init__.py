@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, get_args
 import click
 
 from airtoll.cli.base import DIRECTORY, FILE, PanelGroup, result_argument
+from airtoll.cli.hosts import hosts
 from airtoll.cli.json_output import json_option
 from airtoll.cli.judging import compare, gate, import_, metrics
 from airtoll.cli.lab import lab
@@ -28,7 +29,7 @@ class _Commands(PanelGroup):
     """The commands; `simulate` and `model` load their options, the keys of a scenario, when they are called."""
 
     panels: ClassVar = {
-        "Measure": ("doctor", "studies", "plan", "run", "lab"),
+        "Measure": ("doctor", "studies", "plan", "run", "lab", "hosts"),
         "Results": ("report", "compare", "gate", "verify", "import", "metrics"),
         "Predict": ("model", "simulate", "sweep"),
         "Frames": ("decrypt", "ciphers"),
@@ -110,11 +111,20 @@ def app() -> None:
 
 
 @app.command()
+@click.option(
+    "--host", metavar="DESTINATION", help="Examine the Wi-Fi of this destination of ssh(1) instead."
+)
+@click.option("--inventory", type=FILE, metavar="FILE", help="Examine the Wi-Fi of these machines instead.")
 @json_option
-def doctor(as_json: bool) -> int:
-    """Check what this machine can measure, and list what to install."""
-    from airtoll.cli.doctor import examine
+def doctor(host: str | None, inventory: Path | None, as_json: bool) -> int:
+    """Check what this machine can measure, and list what to install.
 
+    With --host or --inventory: report where the frames of hosts are sealed, and what disturbs a measurement there.
+    """
+    from airtoll.cli.doctor import examine, examine_hosts
+
+    if host is not None or inventory is not None:
+        return examine_hosts(host, inventory, as_json=as_json)
     return examine(as_json=as_json)
 
 
@@ -455,7 +465,7 @@ def ciphers(
     benchmark(suites, sizes, backend, as_json=as_json, as_markdown=as_markdown, figure=figure)
 
 
-for _command in (lab, compare, gate, import_, metrics, link, rtl):
+for _command in (lab, hosts, compare, gate, import_, metrics, link, rtl):
     app.add_command(_command)
 
 

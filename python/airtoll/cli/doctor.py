@@ -4,7 +4,9 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from shutil import which
 
 from rich.table import Table
@@ -36,6 +38,42 @@ def examine(*, as_json: bool) -> int:
     else:
         _print(findings, blocked)
     return 1 if blocked else 0
+
+
+def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: bool) -> int:
+    """Print for each wireless interface what security costs there; return 1 if a host has none."""
+    from airtoll.agent.ssh import Ssh
+    from airtoll.labs import wifi
+    from airtoll.labs.hosts import Hosts
+
+    found: dict[str, list[wifi.Wifi]] = {}
+    if inventory is not None:
+        with closing(Hosts(inventory)) as lab:
+            for role, table in lab.inventory.hosts.items():
+                host = lab.host(role)
+                names = [table.wireless] if table.wireless is not None else wifi.interfaces(host)
+                found[role] = [wifi.examine(host, name) for name in names]
+    if destination is not None:
+        with Ssh(destination, destination) as way:
+            host = way.connect()
+            found[destination] = [wifi.examine(host, name) for name in wifi.interfaces(host)]
+            host.connection.close()
+    if as_json:
+        print_json(
+            {name: [{**asdict(one), "verdict": one.verdict()} for one in own] for name, own in found.items()}
+        )
+    else:
+        console = plain_console()
+        for name, own in found.items():
+            if not own:
+                console.print(f"{name}: no wireless interface of Linux")
+            for one in own:
+                console.print(f"{name}: {one.verdict()}", soft_wrap=True, highlight=False)
+                for warning in one.warnings():
+                    console.print(f"  {warning}", soft_wrap=True, highlight=False)
+                for fact, value in one.evidence():
+                    console.print(f"  {fact:<16}{value}", soft_wrap=True, highlight=False)
+    return 0 if any(found.values()) else 1
 
 
 def _print(findings: Sequence[_Finding], blocked: Sequence[str]) -> None:

@@ -93,7 +93,13 @@ class Hosts:
             yield f"stack '{cell.stack}': lab hosts does not change the TCP/IP stack of a machine"
 
     def missing(self) -> str | None:
-        """Reach every host. Return the first that cannot be reached, with the remedy, or None."""
+        """Reach every host, and restore what a killed airtoll changed there.
+
+        Return the first host that cannot be reached, with the remedy, or None. Raises UsageError if another airtoll
+        measures with these hosts.
+        """
+        is_first = self._journal is None
+        self._journal = self._journal or Journal(self.file)
         for role in self.inventory.hosts:
             try:
                 host = self.host(role)
@@ -101,10 +107,8 @@ class Hosts:
                 return f"lab hosts: {error}"
             if lacking := host.lacking(["ip"]):
                 return f"lab hosts: host {role} lacks the command '{lacking[0]}': apt-get install iproute2"
-        if self._journal is None:
-            self._journal = Journal(self.file)
-            if failures := self._journal.replay(self._any_host):
-                return f"lab hosts: an earlier airtoll was killed, and {failures[0]}"
+        if is_first and (failures := self._journal.replay(self._any_host)):
+            return f"lab hosts: an earlier airtoll was killed, and {failures[0]}"
         return None
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
@@ -298,9 +302,9 @@ class Hosts:
         """The addresses of the hosts. Waits for those of the cell's IP version: DHCP follows the joining."""
         found = self.inventory.ip_addresses()
         while True:
-            for role, host in hosts.items():
+            for role in hosts:
                 for ip in IPS:
-                    if (role, ip) not in found and (own := self._own_address(role, host, ip)) is not None:
+                    if (role, ip) not in found and (own := self.own_address(role, ip)) is not None:
                         found[role, ip] = own
             lacking = [role for role in hosts if (role, cell.ip) not in found]
             if not lacking:
@@ -314,7 +318,9 @@ class Hosts:
                 )
             time.sleep(_POLL_S)
 
-    def _own_address(self, role: str, host: AgentHost, ip: Ip) -> str | None:
+    def own_address(self, role: str, ip: Ip) -> str | None:
+        """The address on the measured interface; None without one. Raises UsageError if the interface is unknown."""
+        host = self.host(role)
         interface = self.inventory.hosts[role].interface
         if interface is None:
             return None
@@ -354,7 +360,7 @@ class Hosts:
             return "apart"
         done = host.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], _COMMAND_TIMEOUT_S)
         words = done.stdout.decode(errors="replace").split()
-        if len(words) != 4:
+        if len(words) != 4 or words[2] == "UNKNOWN":  # sshd without a socket
             return None
         own = {address for (of, _), address in addresses.items() if of == role}
         return "same" if words[2] in own else "apart"

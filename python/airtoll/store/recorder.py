@@ -250,12 +250,12 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
         return
     if len({probe.name for probe in probes}) != len(probes):
         raise UsageError(f"duplicate probe: {', '.join(probe.name for probe in probes)}")
-    for probe in probes:
-        if (missing := probe.missing(lab.lacks)) is not None:
-            raise UsageError(f"probe {probe.name}: {missing}")
     check_cells([run.cell for run in runs], lab)
     if (missing := lab.missing()) is not None:
         raise UsageError(missing)
+    for probe in probes:
+        if (missing := probe.missing(lab.lacks)) is not None:
+            raise UsageError(f"probe {probe.name}: {missing}")
 
 
 @contextmanager

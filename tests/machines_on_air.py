@@ -56,6 +56,8 @@ def serve(folder: Path, cell: Cell, settings: LinkSettings) -> None:
                 words = json.loads(peer.makefile().readline())
                 if words["action"] == "stop":
                     return
+                with (folder / "actions").open("a") as actions:
+                    print(words["action"], *([words["level"]] if "level" in words else []), file=actions)
                 try:
                     if words["action"] == "apply":
                         offer(words["level"])
@@ -134,5 +136,7 @@ def _inventory(folder: Path, patience_s: float) -> Path:
 
 if __name__ == "__main__":
     serve(
-        Path(sys.argv[1]), Cell.model_validate_json(sys.argv[2]), LinkSettings.model_validate_json(sys.argv[3])
+        Path(sys.argv[1]),
+        Cell.model_validate_json(sys.argv[2]),
+        LinkSettings.model_validate_json(sys.argv[3]),
     )

@@ -1,0 +1,138 @@
+"""`airtoll hosts`: examines and restores the machines of an inventory."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from airtoll.cli.base import FILE, PanelGroup
+from airtoll.cli.json_output import json_option, print_json
+from airtoll.errors import AirtollError, UsageError
+
+if TYPE_CHECKING:
+    from airtoll.agent.host import AgentHost
+    from airtoll.labs.hosts import Hosts
+    from airtoll.study.cell import Cell, Plan
+
+
+@click.group(cls=PanelGroup)
+def hosts() -> None:
+    """Examine or restore the machines of an inventory."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding about a host, the access point or the study."""
+
+    subject: str
+    works: bool
+    needed: bool  # without it, the study cannot be measured
+    words: str
+
+
+@hosts.command("check")
+@click.argument("inventory", type=FILE, metavar="INVENTORY")
+@click.option("--study", metavar="STUDY", help="The study to measure.", show_default="quickstart")
+@click.option("--quick", is_flag=True, help="The quick form of the study.")
+@json_option
+def check(inventory: Path, study: str | None, quick: bool, as_json: bool) -> int:
+    """Check within a minute whether the machines can measure what a study asks. Changes nothing on them.
+
+    Exit status: 0 if they can, 1 if not, 2 if the inventory or the study is invalid.
+    """
+    from airtoll.cli.tables import plain_console
+    from airtoll.labs.hosts import Hosts
+    from airtoll.study import expand, find_study, load_study
+
+    plan = expand(
+        load_study(find_study(study or "quickstart")), lab="hosts", quick=quick, inventory=str(inventory)
+    )
+    with closing(Hosts(inventory, plan.link, plan.stacks, plan.profiles)) as lab:
+        findings = list(_findings(lab, plan))
+    blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
+    if as_json:
+        print_json({"ready": not blocked, "findings": [asdict(finding) for finding in findings]})
+    else:
+        console = plain_console()
+        console.print(
+            f"These machines cannot measure {plan.study} yet: see {', '.join(dict.fromkeys(blocked))}."
+            if blocked
+            else f"These machines can measure {plan.study}."
+        )
+        for finding in findings:
+            word = "yes" if finding.works else "NO" if finding.needed else "no"
+            console.print(f"{word:<4}{finding.subject:<18}{finding.words}", soft_wrap=True, highlight=False)
+    return 1 if blocked else 0
+
+
+@hosts.command("restore")
+@click.argument("inventory", type=FILE, metavar="INVENTORY")
+def restore(inventory: Path) -> None:
+    """Restore what a killed airtoll changed on the machines of an inventory."""
+    from airtoll.labs.hosts import Hosts
+
+    with closing(Hosts(inventory)) as lab:
+        if (reason := lab.missing()) is not None:
+            raise AirtollError(reason)
+    click.echo("nothing remains to be restored")
+
+
+def _findings(lab: "Hosts", plan: "Plan") -> Iterator[Finding]:
+    from airtoll.probes import probes_of
+
+    reached: dict[str, AgentHost] = {}
+    for role in lab.inventory.hosts:
+        try:
+            reached[role] = lab.host(role)
+        except AirtollError as error:
+            yield Finding(f"host {role}", works=False, needed=True, words=str(error))
+        else:
+            yield from _of_host(lab, role, reached[role])
+    if len(reached) == len(lab.inventory.hosts):
+        for probe in probes_of(plan.method.probes, "hosts", plan.clock):
+            lacking = probe.missing(lab.lacks)
+            yield Finding(f"probe {probe.name}", lacking is None, needed=True, words=lacking or "ready")
+    obstacles = dict.fromkeys(reason for run in plan.runs if (reason := _obstacle(lab, run.cell)) is not None)
+    for reason in obstacles:
+        yield Finding("study", works=False, needed=True, words=reason)
+    levels = ", ".join(dict.fromkeys(run.cell.security for run in plan.runs))
+    if not obstacles:
+        kind = lab.inventory.access_point.kind
+        yield Finding("study", works=True, needed=True, words=f"security {levels}, switched by {kind}")
+
+
+def _obstacle(lab: "Hosts", cell: "Cell") -> str | None:
+    try:
+        return lab.check(cell)
+    except UsageError as error:
+        return str(error)
+
+
+def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[Finding]:
+    from airtoll.labs import wifi
+    from airtoll.labs.emulated import IPS
+
+    facts = host.facts()
+    offset = host.clock()
+    machine = ", ".join(filter(None, (facts["processor"], facts["os"], f"Linux {facts['kernel']}")))
+    yield Finding(
+        f"host {role}",
+        works=True,
+        needed=True,
+        words=f"{machine}; clock known to {offset.uncertainty_ns / 1e3:.0f} us",
+    )
+    if (governor := facts["cpu_governor"]) not in (None, "performance"):
+        remedy = "cpupower frequency-set -g performance"
+        words = f"the CPU governor is {governor}, so CPU loads depend on the clock: {remedy}"
+        yield Finding(f"host {role}", works=False, needed=False, words=words)
+    found = {ip: lab.inventory.ip_addresses().get((role, ip)) or lab.own_address(role, ip) for ip in IPS}
+    told = ", ".join(f"{ip.replace('ip', 'IP')} {address or 'none'}" for ip, address in found.items())
+    yield Finding(f"host {role}", works=any(found.values()), needed=role != "ap", words=f"addresses: {told}")
+    if (interface := lab.inventory.hosts[role].wireless) is not None:
+        of_radio = wifi.examine(host, interface)
+        yield Finding(f"host {role}", of_radio.phy is not None, needed=True, words=of_radio.verdict())
+        for warning in of_radio.warnings():
+            yield Finding(f"host {role}", works=False, needed=False, words=warning)
