@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, linux, minstrel
+from airtoll.labs import enterprise, hostapd, iw, joining, minstrel
 from airtoll.labs.base import RadioRate
 from airtoll.labs.linux import Linux
 from airtoll.study import LinkSettings, SecurityProfile
@@ -67,11 +70,11 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
     ],
 )
 def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason: str) -> None:
-    with (
-        subprocess.Popen(["printf", "%s", printed], stdout=subprocess.PIPE) as process,
-        pytest.raises(AirtollError) as error,
-    ):
-        linux._wait_for("CTRL-EVENT-CONNECTED", "wpa_supplicant on sta", process)
+    agent = str(binary.program())
+    with Connection("sta", [agent, "serve"]) as connection:
+        process = AgentHost("sta", connection, [agent]).popen(["printf", "%s", printed])
+        with pytest.raises(AirtollError) as error:
+            joining.wait_for(joining.JOINED, "lab linux: wpa_supplicant on sta", "wlan0", process, 10)
     assert str(error.value) == f"lab linux: wpa_supplicant on sta: {reason}"
 
 

@@ -69,15 +69,19 @@ class AgentProcess:
             return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Wait for the end of the command and of its output, and return both streams. Raises as `wait` does."""
+        """Wait for the end of the command and of its output, and return the rest of both streams.
+
+        Lines that `next_line` returned are not part of the rest. Raises as `wait` does.
+        """
         until_s = monotonic_until(timeout)
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, timeout):
-                streams = (bytes(self._output[name]) for name in STREAMS)
-                raise subprocess.TimeoutExpired(self.args, timeout or 0.0, *streams)
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0, *self._rest())
         self.wait(None if until_s is None else max(0.0, until_s - time.monotonic()))
-        stdout, stderr = (bytes(self._output[name]) for name in STREAMS)
-        return stdout, stderr
+        return self._rest()
+
+    def _rest(self) -> tuple[bytes, bytes]:
+        return bytes(self._output["stdout"][self._lines_read :]), bytes(self._output["stderr"])
 
     def next_line(self, until_s: float) -> bytes | None:
         """The next line of standard output without its end, or None at the end of the output.
