@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-decrypt bench-coverage bench-report bench-startup bench-studies bench-virtual fuzz mutants clean
+.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-decrypt bench-coverage bench-report bench-startup bench-studies bench-virtual fuzz mutants clean
 .PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-fuzz test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -149,6 +149,9 @@ bench-cards: build
 
 bench-papers: system-run guest
 	$(VENV)/bin/python benches/papers.py $(if $(WRITE),--pages $(WRITE))
+
+bench-hosts: system-run guest
+	$(VENV)/bin/python benches/hosts.py $(if $(WRITE),--write $(WRITE))
 
 bench-decrypt: build
 	$(VENV)/bin/python benches/decrypt.py $(if $(WRITE),--write $(WRITE))

@@ -17,7 +17,9 @@ from typing import Any
 import tomli_w
 
 from airtoll import _rust
+from airtoll.clock import Clock
 from airtoll.labs.air import Air
+from airtoll.labs.emulated import pairs
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 
@@ -37,7 +39,7 @@ exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- {sshd}
 """
 
 
-def serve(folder: Path, cell: Cell, settings: LinkSettings) -> None:
+def serve(folder: Path, cell: Cell, settings: LinkSettings, clock: Clock) -> None:
     """Open a link for each network that arrives on the socket, until the standard input closes."""
     with ExitStack() as held, socket.socket(socket.AF_UNIX) as server:
         server.bind(str(folder / "air.sock"))
@@ -45,7 +47,8 @@ def serve(folder: Path, cell: Cell, settings: LinkSettings) -> None:
 
         def offer(level: str) -> None:
             held.close()
-            link = held.enter_context(Air(settings).open(cell.model_copy(update={"security": level}), seed=1))
+            offered = cell.model_copy(update={"security": level})
+            link = held.enter_context(Air(settings, clock=clock).open(offered, seed=1))
             _publish(folder, link.hosts)
 
         offer("open")
@@ -76,18 +79,22 @@ def _publish(folder: Path, hosts: Mapping[str, Any]) -> None:
 
 @contextmanager
 def machines(
-    folder: Path, cell: Cell, settings: LinkSettings | None = None, patience_s: float = 30
+    folder: Path,
+    cell: Cell,
+    settings: LinkSettings | None = None,
+    clock: Clock = "real",
+    patience_s: float = 30,
 ) -> Iterator[Path]:
     """The inventory of the machines, until the context ends."""
     _write_ssh(folder)
-    words = [str(folder), cell.model_dump_json(), (settings or LinkSettings()).model_dump_json()]
+    words = [str(folder), cell.model_dump_json(), (settings or LinkSettings()).model_dump_json(), clock]
     with subprocess.Popen(
         [sys.executable, __file__, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as air:
         try:
             assert air.stdout is not None
             assert air.stdout.readline() == b"ready\n"
-            yield _inventory(folder, patience_s)
+            yield _inventory(folder, cell, patience_s)
         finally:
             with socket.socket(socket.AF_UNIX) as peer:
                 peer.connect(str(folder / "air.sock"))
@@ -119,14 +126,14 @@ def _write_ssh(folder: Path) -> None:
     )
 
 
-def _inventory(folder: Path, patience_s: float) -> Path:
+def _inventory(folder: Path, cell: Cell, patience_s: float) -> Path:
     secret = folder / "passphrase"
     secret.touch(mode=0o600)
     secret.write_text("a toll on the air\n")
     host = {"ssh_config": str(folder / "ssh_config"), "wired": _rust.DEVICE_NAME}
     words = {
         "patience": patience_s,
-        "hosts": {role: {"address": role, **host} for role in ("sta", "ap")},
+        "hosts": {role: {"address": role, **host} for role in dict.fromkeys(sum(pairs(cell), ()))},
         "access_point": {"kind": "hook", "command": [str(folder / "hook")], "passphrase_file": str(secret)},
     }
     file = folder / "lab.toml"
@@ -135,8 +142,10 @@ def _inventory(folder: Path, patience_s: float) -> Path:
 
 
 if __name__ == "__main__":
+    _, _folder, _cell, _settings, _clock = sys.argv
     serve(
-        Path(sys.argv[1]),
-        Cell.model_validate_json(sys.argv[2]),
-        LinkSettings.model_validate_json(sys.argv[3]),
+        Path(_folder),
+        Cell.model_validate_json(_cell),
+        LinkSettings.model_validate_json(_settings),
+        "virtual" if _clock == "virtual" else "real",
     )

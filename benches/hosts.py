@@ -1,0 +1,114 @@
+"""Compare lab hosts with lab air in virtual time.
+
+In a guest, emulated air joins machines with SSH servers, and a hook switches it. The same runs in lab air are the
+reference. The study has its largest packets, the durations of --quick and more repeats.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+
+import tomli_w
+from page import publish
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from guest_script import run_script
+
+from airtoll.guest import recipe
+from airtoll.stats.metrics import METRICS, per_run
+from airtoll.store import Result
+from airtoll.study import find_study
+
+ROOT = Path(__file__).parent.parent
+AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
+STUDY = "kolahi-11ac"
+REPEATS = 10
+LIMITS = {"throughput": 2.0, "rtt": 5.0}
+"""Largest differences of means, in percent."""
+
+IN_GUEST = """
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from machines_on_air import machines
+from airtoll.study import expand, load_study
+plan = expand(load_study({study!r}))
+with machines(Path("/tmp"), plan.runs[0].cell, plan.link, "virtual") as inventory:
+    argv = [{airtoll!r}, "run", {study!r}, "--lab", "hosts", "--inventory", str(inventory), "--out", "/run/job/result"]
+    sys.exit(subprocess.run(argv).returncode)
+"""
+
+
+def study() -> dict:
+    """The study with its largest packets, the levels of --quick, and `REPEATS`."""
+    words = tomllib.loads(find_study(STUDY).read_text(encoding="utf-8"))
+    quick = words.pop("quick")
+    words.pop("link")  # a card: lab hosts has those of its machines
+    words["factors"] |= {"crypto_at": ["host"], "packet_size": words["factors"]["packet_size"][-1:]}
+    durations = {key: quick[key] for key in ("duration", "warmup")}
+    words["method"] |= {**durations, "repeats": REPEATS, "probes": ["throughput", "rtt"]}
+    return words
+
+
+def differences() -> str:
+    """Run the study in both labs, and compare the means of each cell."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "target") as name:  # the guest has its own /tmp
+        folder = Path(name)
+        file = folder / f"{STUDY}.toml"
+        file.write_text(tomli_w.dumps(study()), encoding="utf-8")
+        kernel = recipe.needed()
+        inner = IN_GUEST.format(tests=str(ROOT / "tests"), study=str(file), airtoll=AIRTOLL)
+        program = folder / "in_guest.py"
+        program.write_text(inner)
+        run_script(kernel, f"{sys.executable} {program} > /run/job/log 2>&1", folder)
+        hosts = Result.open(folder / "job" / "result")
+        air = folder / "air"
+        argv = [AIRTOLL, "run", str(file), "--clock", "virtual", "--out", str(air)]
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        return _table(_means(hosts), _means(Result.open(air)))
+
+
+def _means(result: Result) -> dict[tuple[str, str], tuple[float, int]]:
+    cells = {
+        record.run.id: record.run.cell.model_dump(exclude={"lab"})
+        for record in result.records()
+        if record.verdict.valid
+    }
+    values = defaultdict(list)
+    for run, metric, value in per_run(result.samples()):
+        if metric in LIMITS and run in cells:
+            values[json.dumps(cells[run]), metric].append(value)
+    return {where: (mean(found), len(found)) for where, found in values.items()}
+
+
+def _table(hosts: dict, air: dict) -> str:
+    rows = ["| flow | metric | runs | air | hosts | difference | limit |", "|---|---|---|---|---|---|---|"]
+    for where, (value, runs) in sorted(hosts.items()):
+        cell, metric = json.loads(where[0]), where[1]
+        reference, _ = air[where]
+        unit = METRICS[metric]
+        flow = f"{cell['security']} {cell['transport']} {cell['ip']} {cell['packet_size']} B"
+        change = 100 * (value / reference - 1)
+        shown = f"{reference * unit.scale:.3f} | {value * unit.scale:.3f} {unit.display_unit}"
+        rows.append(f"| {flow} | {metric} | {runs} | {shown} | {change:+.2f} % | {LIMITS[metric]:g} % |")
+    return "\n".join(rows)
+
+
+def introduction() -> str:
+    """The title and the method."""
+    return (
+        "# Lab hosts beside lab air\n\n"
+        "`make bench-hosts WRITE=docs/measurements/hosts.md` measures this table: the study kolahi-11ac with its\n"
+        f"largest packets and {REPEATS} repeats, in virtual time. In lab hosts, airtoll reaches the machines by SSH,\n"
+        "and a hook switches the access point."
+    )
+
+
+if __name__ == "__main__":
+    publish(__doc__ or "", introduction(), [differences])
