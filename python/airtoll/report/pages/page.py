@@ -84,6 +84,7 @@ def html(
             predictions=tables.predictions,
             splits=tables.splits,
             claims=tables.claims,
+            disagreements=tables.disagreements,
             published=tables.published,
             hardware=tables.hardware,
             answers=explained.answers(data),
