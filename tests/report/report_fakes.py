@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from made_cell import make_cell
 
 from airtoll.probes.base import Sample
 from airtoll.published import names
@@ -49,20 +50,13 @@ def make_plan(
             transport, ip, size, rate, *more = flows[index]
             block += 1
             for place in order.permutation(len(levels)):
-                cell = Cell(
-                    **{
-                        "lab": "air",
-                        "topology": "point-to-point",
-                        "phy": "ofdm",
-                        "bandwidth": 20,
-                        "gi": "long",
-                        "rate": rate,
-                        "transport": transport,
-                        "ip": ip,
-                        "packet_size": size,
-                        "security": levels[place],
-                        **dict(zip(names, more, strict=True)),
-                    }
+                cell = make_cell(
+                    rate=rate,
+                    transport=transport,
+                    ip=ip,
+                    packet_size=size,
+                    security=levels[place],
+                    **dict(zip(names, more, strict=True)),
                 )
                 discard = replicate <= discard_first
                 runs.append(
