@@ -1,12 +1,14 @@
 """Fit a card to each paper, and compare the signs of the predicted costs of security with the paper's claims.
 
-The fits are those of `airtoll studies card`. The signs are from lab sim with --quick: a claim agrees if the predicted
-change has the claimed sign, or, for a claim of equality, if it is within the claim's limit.
+The fits are those of `airtoll studies card`. The signs are from lab sim: a claim agrees if the predicted change has the
+claimed sign, or, for a claim of equality, if it is within the claim's limit.
 """
 
 import json
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,54 +80,48 @@ def _error(figure: dict[str, Any] | None) -> str:
 
 
 def signs() -> str:
-    """The claims about security whose predicted change has the claimed sign, by paper."""
+    """The claims about security whose predicted change has the claimed sign, by paper, and the other claims."""
+    with TemporaryDirectory() as directory:
+        return signs_of({name: _simulated(name, Path(directory) / name) for name in STUDIES})
+
+
+def _simulated(name: str, directory: Path) -> Claims:
+    command = [AIRTOLL, "run", name, "--lab", "sim", "--out", str(directory)]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    return Claims(ReportData.of(Result.open(directory)), published(name))
+
+
+def signs_of(studies: Mapping[str, Claims]) -> str:
+    """The section about signs, of the claims of each study in lab sim."""
     lines = [
         "## Signs of the costs of security\n",
         "Claims that compare security levels, and claims about differences of such costs, by IP version, packet\n"
-        "size or load. Lab sim, --quick.\n",
-        "| study | costs | same sign | differences of costs | same sign |",
-        "|---|---:|---:|---:|---:|",
+        "size or load. Lab sim, complete studies.\n",
+        "| study | costs | same sign | differences of costs | same sign | all | same sign |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    total = [0, 0, 0, 0]
-    with TemporaryDirectory() as directory:
-        for name in STUDIES:
-            out = Path(directory) / name
-            subprocess.run(
-                [AIRTOLL, "run", name, "--quick", "--lab", "sim", "--out", str(out)],
-                check=True,
-                stdout=sys.stderr,
-            )
-            judged = Claims(ReportData.of(Result.open(out)), published(name)).judged
-            of_security = [
-                each for each in judged if _compares_security(each) and each.measured.value is not None
-            ]
-            counts = [
-                count
-                for contrasts in (False, True)
-                for group in [[e for e in of_security if isinstance(e.statement, Contrast) == contrasts]]
-                for count in (len(group), sum(map(_agrees, group)))
-            ]
-            total = [a + b for a, b in zip(total, counts, strict=True)]
-            lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
-    shares = (f"{total[at + 1]} ({100 * total[at + 1] / total[at]:.0f} %)" for at in (0, 2))
-    first, second = shares
-    lines.append(f"| all | {total[0]} | {first} | {total[2]} | {second} |")
+    counts = {name: _counts(claims.of_security) for name, claims in studies.items()}
+    total = list(map(sum, zip(*counts.values(), strict=True)))
+    for name, of_study in {**counts, "all": total}.items():
+        shares = (
+            f"{claims} | {agreeing} ({100 * agreeing / claims:.0f} %)"
+            for claims, agreeing in zip(of_study[::2], of_study[1::2], strict=True)
+        )
+        lines.append(f"| {name} | {' | '.join(shares)} |")
+    lines += ["", "The other claims, with the sentences that reports show:\n"]
+    lines += ["| study | claims | why the model differs |", "|---|---:|---|"]
+    for name, claims in studies.items():
+        reasons = Counter(one.disagreement for one in claims.of_security if one.model_disagrees)
+        lines += [f"| {name} | {count} | {reason} |" for reason, count in reasons.items()]
     return "\n".join(lines)
 
 
-def _compares_security(judged: Judged) -> bool:
-    claim = judged.statement
-    if isinstance(claim, Contrast):
-        return claim.by == "security" or any(name == "security" for name, _, _ in claim.change.compared)
-    return any(name == "security" for name, _, _ in claim.compared)
-
-
-def _agrees(judged: Judged) -> bool:
-    change, claim = judged.measured.value, judged.statement
-    assert change is not None
-    if claim.direction == "equal":
-        return abs(change) <= claim.equal_percent
-    return change != 0 and (change > 0) == (claim.direction == "higher")
+def _counts(judged: Sequence[Judged]) -> list[int]:
+    """Numbers of claims and of agreeing claims: about costs, about differences of costs, and of all."""
+    differences = [one for one in judged if isinstance(one.statement, Contrast)]
+    costs = [one for one in judged if not isinstance(one.statement, Contrast)]
+    groups = (costs, differences, judged)
+    return [n for group in groups for n in (len(group), sum(not one.model_disagrees for one in group))]
 
 
 if __name__ == "__main__":

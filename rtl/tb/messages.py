@@ -1,4 +1,4 @@
-"""Messages for cbc_lanes and ctr_lanes: their groups of blocks, their results, and the cycles that they take."""
+"""Messages for the modules cbc_lanes and ctr_lanes: input groups, expected results and cycle counts."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from clocked import cycle
 
 LANES = int(os.environ.get("LANES", "1"))
 STEP_CYCLES = 11
-"""Cycles of a group (aes_iter)."""
+"""Cycles per group of blocks (module aes_iter)."""
 
 _MAX_CYCLES = 100_000
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message of whole blocks, for CBC-MAC or, with a counter block, for CTR."""
+    """A message of complete blocks, for CBC-MAC or, with a counter block, for CTR."""
 
     key: bytes
     blocks: Sequence[bytes]
@@ -27,7 +27,7 @@ class Message:
 
     @property
     def groups(self) -> list[dict[str, int]]:
-        """The values of the input ports for each group."""
+        """The values of the input ports, one dictionary per group of blocks."""
         found = []
         for at in range(0, len(self.blocks), LANES):
             some = self.blocks[at : at + LANES]
@@ -45,7 +45,7 @@ class Message:
 
     @property
     def mac(self) -> bytes:
-        """The sum of the chains (Hayajneh et al., Fig. 4); with one lane, CBC-MAC."""
+        """The XOR of the CBC chains (Hayajneh et al., Fig. 4); with one lane, plain CBC-MAC."""
         chains = [bytes(16)] * LANES
         for at, block in enumerate(self.blocks):
             chains[at % LANES] = encrypt(self.key, xor(chains[at % LANES], block))
@@ -56,7 +56,7 @@ class Message:
 
     @property
     def cipher(self) -> bytes:
-        """The message in CTR mode, with the counter of CCM: the last two octets."""
+        """The message, encrypted in CTR mode. As in CCM, the counter is the last two octets of the counter block."""
         assert self.count is not None
         first = int.from_bytes(self.count[14:], "big")
         counts = (
@@ -68,7 +68,7 @@ class Message:
 
 
 def message(rng: Random, blocks: int, *, ctr: bool) -> Message:
-    """A random message of this number of blocks."""
+    """A random message with this number of blocks."""
     return Message(
         rng.randbytes(16),
         [rng.randbytes(16) for _ in range(blocks)],
@@ -78,11 +78,13 @@ def message(rng: Random, blocks: int, *, ctr: bool) -> Message:
 
 @dataclass
 class Run:
-    """The results of messages, in their order."""
+    """The results of messages, in the order of the messages."""
 
     results: list[bytes] = field(default_factory=list)
     cycles: list[int] = field(default_factory=list)  # the cycle in which each result was complete
-    began: list[int] = field(default_factory=list)  # the cycle in which each first group was taken
+    began: list[int] = field(
+        default_factory=list
+    )  # the cycle in which the first group of each message was accepted
 
 
 def _nothing() -> None:
@@ -90,7 +92,7 @@ def _nothing() -> None:
 
 
 async def start(dut: Any, each_cycle: Callable[[], None] = _nothing) -> None:
-    """Clock and reset; call `each_cycle` in every cycle."""
+    """Start the clock and reset the module; call `each_cycle` in every cycle."""
     clocked.run_clock(dut)
     inputs = {"s_valid": 0, "s_key": 0, "s_data": 0, "s_last": 0}
     inputs |= {"s_take": 0} if hasattr(dut, "s_take") else {"s_count": 0}
@@ -105,7 +107,7 @@ async def run(
     rng: Random | None = None,
     each_cycle: Callable[[], None] = _nothing,
 ) -> Run:
-    """Give the module these messages, each group as soon as it is ready, or with random pauses if `rng` is given."""
+    """Send the messages to the module: each group as soon as the module is ready, or after random pauses with `rng`."""
     found = Run()
     groups = [(at == 0, ports) for each in messages for at, ports in enumerate(each.groups)]
     parts: list[bytes] = []
@@ -127,4 +129,6 @@ async def run(
             given += 1
         if len(found.results) == len(messages):
             return found
-    raise AssertionError(f"{len(found.results)} of {len(messages)} messages left in {_MAX_CYCLES} cycles")
+    raise AssertionError(
+        f"{len(found.results)} of {len(messages)} messages were complete after {_MAX_CYCLES} cycles"
+    )

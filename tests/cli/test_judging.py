@@ -31,6 +31,14 @@ repeats = 4
 duration = "0.3 s"
 warmup = "0.1 s"
 seed = SEED
+
+[[claim]]
+id = "open-better"
+kind = "ordering"
+metric = "throughput"
+factor = "security"
+better = "open"
+worse = "ccmp"
 """
 
 
@@ -141,6 +149,21 @@ def test_a_broken_rule_fails_and_names_its_cells(airtoll: Airtoll, results: Path
     assert [(rule["passed"], len(rule["cells"])) for rule in answer] == [(False, 4), (True, 4)]
 
 
+def test_a_rule_asks_for_the_verdict_on_a_claim(airtoll: Airtoll, results: Path) -> None:
+    rules = ("--rule", "claim(open-better) = confirmed", "--rule", "claim(open-better) = opposite")
+    done = airtoll("gate", results / "a", *rules)
+    claim = "Throughput is higher with open than with CCMP: confirmed, +"
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith(f"pass      claim(open-better) = confirmed: {claim}")
+    assert second.startswith(f"FAIL      claim(open-better) = opposite: {claim}")
+    assert (done.returncode, last) == (1, "1 of 2 rules met")
+    answer = json.loads(airtoll("gate", results / "a", "--json", *rules).stdout)
+    assert [(rule["subject"], rule["passed"]) for rule in answer] == [("claim", True), ("claim", False)]
+    (comparison,) = answer[0]["comparisons"]
+    assert (comparison["verdict"], comparison["unit"]) == ("confirmed", "%")
+    assert comparison["ci95"][0] < comparison["value"] < comparison["ci95"][1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -152,6 +175,10 @@ def test_a_broken_rule_fails_and_names_its_cells(airtoll: Airtoll, results: Path
         (["--rule", "jitter <= 1 ms where packet_size=99 B"], "its packet_size is 256 B or 1408 B"),
         (["--rule", "ftp_rate >= 1 kbyte/s"], "ftp_rate was not measured in these cells"),
         (["--rule", "change(rtt) <= 1 %"], "requires --against DIR"),
+        (
+            ["--rule", "claim(open-bettr) = confirmed"],
+            "'open-bettr' is not the id of a claim of this result; did you mean 'open-better'?",
+        ),
         (
             ["--rule", "loss = 0 %", "--undecided", "maybe"],
             "--undecided: 'maybe' is not allowed; use pass or fail",

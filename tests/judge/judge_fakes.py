@@ -11,6 +11,7 @@ from airtoll.judge import Figures
 from airtoll.probes.base import Sample
 from airtoll.store import FinishedRun, Result, RunRecord, Verdict, Versions
 from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.claims import ClaimTable
 
 UNITS = {
     "throughput": "bit/s",
@@ -41,9 +42,10 @@ def store(
     finished: Callable[[Run], bool] = lambda _: True,
     hosts: Mapping[str, Any] | None = None,
     tools: Mapping[str, str] | None = None,
+    claims: Iterable[Mapping[str, Any]] = (),
     **method: Any,
 ) -> Path:
-    """A result with these values; the nth replicate of every cell is in block n."""
+    """A result with these values and tables of claims; the nth replicate of every cell is in block n."""
     cells = list(cells)
     settings = {"repeats": 9, "discard_first": 0, "duration": 1.0, "warmup": 0.0, "seed": 1, **method}
     runs: list[Run] = []
@@ -78,7 +80,8 @@ def store(
                     if replicate < len(each)
                 ]
             )
-    plan = Plan(study="fake", method=Method(**settings), runs=tuple(runs))
+    tables = tuple(ClaimTable.model_validate(each) for each in claims)
+    plan = Plan(study="fake", method=Method(**settings), runs=tuple(runs), claims=tables)
     lab = cells[0][0].lab
     with Result.create(directory, 'title = "Fake"\n', plan, lab, quick=False) as result:
         result.write_all(

@@ -9,7 +9,7 @@ from judge_fakes import figures, noisy, store
 from made_cell import make_cell
 
 from airtoll.errors import UsageError
-from airtoll.judge import RuleOutcome, gate, junit, parse_rule
+from airtoll.judge import ClaimRuleOutcome, RuleOutcome, gate, junit, parse_rule
 
 OPEN = make_cell()
 CCMP = make_cell(security="ccmp")
@@ -18,6 +18,7 @@ CCMP = make_cell(security="ccmp")
 def held(directory: Path, rule: str, against: Path | None = None, **options: Any) -> RuleOutcome:
     baseline = None if against is None else figures(against)
     (outcome,) = gate(figures(directory), [parse_rule(rule)], against=baseline, **options)
+    assert isinstance(outcome, RuleOutcome)
     return outcome
 
 
@@ -188,6 +189,74 @@ def test_levels_that_no_cell_has_together_are_a_fault(tmp_path: Path) -> None:
     cells = [(OPEN, {"rtt": [2.0]}), (make_cell(security="ccmp", packet_size=128), {"rtt": [2.0]})]
     with pytest.raises(UsageError, match="has all of these levels"):
         held(store(tmp_path / "r", cells), "rtt of ccmp <= 1 ms where packet_size=1408")
+
+
+OPEN_BETTER = {
+    "kind": "ordering",
+    "id": "open-better",
+    "metric": "rtt",
+    "factor": "security",
+    "better": "open",
+    "worse": "ccmp",
+}
+
+
+def with_claims(directory: Path) -> Path:
+    """A result in which open has half the round-trip time of CCMP, with claims about it."""
+    return store(
+        directory,
+        [(OPEN, {"rtt": noisy(1.0, 0.01, 4)}), (CCMP, {"rtt": noisy(2.0, 0.01, 4, seed=2)})],
+        claims=[
+            OPEN_BETTER,
+            {**OPEN_BETTER, "id": "ccmp-better", "better": "ccmp", "worse": "open"},
+            {**OPEN_BETTER, "id": "much-better", "at_least": 70},
+            {**OPEN_BETTER, "id": "of-jitter", "metric": "jitter"},
+            {key: value for key, value in OPEN_BETTER.items() if key != "id"},
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict", "passed"),
+    [
+        ("claim(open-better) = confirmed", "confirmed", True),
+        ("claim(open-better) != opposite", "confirmed", True),
+        ("claim(open-better) != confirmed", "confirmed", False),
+        ("claim(ccmp-better) = confirmed", "opposite", False),
+        ("claim(ccmp-better) != opposite", "opposite", False),
+        ("claim(much-better) = confirmed", "other size", False),
+        ("claim(much-better) = other size", "other size", True),
+    ],
+)
+def test_a_rule_about_a_claim_asks_for_its_verdict(
+    tmp_path: Path, rule: str, verdict: str, passed: bool
+) -> None:
+    (outcome,) = gate(figures(with_claims(tmp_path / "r")), [parse_rule(rule)])
+    assert isinstance(outcome, ClaimRuleOutcome)
+    assert [one.verdict for one in outcome.judged] == [verdict]
+    assert (outcome.passed, outcome.state) == (passed, "pass" if passed else "fail")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("open-bette", "'open-bette' is not the id of a claim of this result; did you mean 'open-better'"),
+        ("other", "'other' is not the id of a claim of this result; use open-better, ccmp-better"),
+        ("of-jitter", "lacks cells that this claim compares"),
+    ],
+)
+def test_a_claim_without_a_verdict_is_an_error(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        gate(figures(with_claims(tmp_path / "r")), [parse_rule(f"claim({name}) = confirmed")])
+    assert str(caught.value).startswith(f"rule 'claim({name}) = confirmed': ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_result_without_claims_says_so(tmp_path: Path) -> None:
+    directory = store(tmp_path / "r", [(OPEN, {"rtt": [1.0]})])
+    with pytest.raises(UsageError, match="the result has no claim with an id"):
+        gate(figures(directory), [parse_rule("claim(a) = confirmed")])
 
 
 def test_ci_systems_get_junit_xml(tmp_path: Path) -> None:

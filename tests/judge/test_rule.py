@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airtoll.errors import UsageError
-from airtoll.judge import parse_rule, read_rules
+from airtoll.judge import ClaimRule, Rule, parse_rule, read_rules
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,7 @@ from airtoll.judge import parse_rule, read_rules
 )
 def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
     rule = parse_rule(text)
+    assert isinstance(rule, Rule)
     found = (
         rule.subject,
         rule.metric.name,
@@ -65,6 +66,21 @@ def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
         rule.mode,
     )
     assert found == (*expected[:3], pytest.approx(expected[3]), *expected[4:])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("claim(open-better) = confirmed", ("open-better", "=", "confirmed")),
+        ("claim ( open-better )!=not  confirmed", ("open-better", "!=", "not confirmed")),
+        ("claim(cost.1) = other size", ("cost.1", "=", "other size")),
+        ("claim(claim) != opposite", ("claim", "!=", "opposite")),
+    ],
+)
+def test_rules_about_claims_are_parsed(text: str, expected: tuple[str, str, str]) -> None:
+    rule = parse_rule(text)
+    assert isinstance(rule, ClaimRule)
+    assert (rule.id, rule.operator, rule.verdict) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,6 +111,14 @@ def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
         ("rtt <= 2 ms against baseline", 13, "against requires a change"),
         ("change(rtt) <= 2 % against main", 28, "unexpected 'main'; expected baseline"),
         ("rtt <= 2 ms surely not", 20, "unexpected 'not'; expected of, where, by, surely or against"),
+        ("claim = confirmed", 7, "unexpected '='; expected ( and the id of a claim"),
+        ("claim() = confirmed", 7, "unexpected ')'; expected the id of a claim"),
+        ("claim(a) < confirmed", 10, "unexpected '<'; expected = or !="),
+        ("claim(a) =", 11, "unexpected end of the rule; expected a verdict after '='"),
+        ("claim(a) = confirmd", 12, "'confirmd' is not a verdict; use confirmed, other size"),
+        ("claim(a) = not measured", 12, "'not measured' is not a verdict"),
+        ("claim(a) = confirmed surely", 12, "'confirmed surely' is not a verdict"),
+        ("claims(a) = confirmed", 1, "did you mean 'claim'?"),
         ("rtt <= " + "9" * 500 + " ms", 0, "at most 500 characters"),
     ],
 )
@@ -114,6 +138,9 @@ _WORDS = st.sampled_from(
             "loss",
             "cost",
             "change",
+            "claim",
+            "confirmed",
+            "not",
             "(",
             ")",
             "<=",

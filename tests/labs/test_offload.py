@@ -56,7 +56,7 @@ UDP_CLIENT = f"""
 with socket.socket(family, socket.SOCK_DGRAM) as sender:
     sender.connect(where)
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, {DATAGRAM_B})
-    sender.send(data[:40_500])  # one call, of which the device is to make 41 datagrams
+    sender.send(data[:40_500])  # one call, which the device splits into 41 datagrams
 """
 PROGRAMS = {"tcp": (TCP_SERVER, TCP_CLIENT), "udp": (UDP_SERVER, UDP_CLIENT)}
 

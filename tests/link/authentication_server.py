@@ -1,12 +1,10 @@
 """Authentication servers for tests of `airtoll link`: unmodified FreeRADIUS and hostapd on a host of the network."""
 
 import shutil
-import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from link_hosts import Host
+from link_hosts import Host, Program
 
 from airtoll.labs import enterprise
 
@@ -103,44 +101,16 @@ server tunnel {{
 """
 
 
-class Server:
-    """A running server: its log."""
+class Server(Program):
+    """A running authentication server."""
 
     def __init__(self, host: Host, argv: list[str], ready: str) -> None:
-        self.lines: list[str] = []
-        self._heard = threading.Condition()
-        self.process = subprocess.Popen(
-            host.command(*argv), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        super().__init__(host, *argv)
         try:
             self.wait(ready)
         except AssertionError:
             self.stop()
             raise
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with self._heard:
-                self.lines.append(line.rstrip())
-                self._heard.notify_all()
-
-    def wait(self, text: str, timeout_s: float = 20) -> None:
-        """Wait until a line has this text."""
-        with self._heard:
-            found = self._heard.wait_for(lambda: any(text in line for line in self.lines), timeout_s)
-            assert found, f"{text!r} is not in {self.lines}"
-
-    def stop(self) -> None:
-        """Stop the server."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(timeout=15)
-        self._reader.join()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 def freeradius(

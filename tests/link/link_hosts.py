@@ -49,24 +49,22 @@ class Host:
         self._holder.stdout.close()
 
 
-class End:
-    """One running end of a link: its log, its status, how it ended."""
+class Program:
+    """A running program on a host, with the lines that it has printed."""
 
-    def __init__(
-        self, host: Host, role: str, config: Path, status_socket: Path, prefix: tuple[str, ...] = ()
-    ) -> None:
-        self.host, self._socket = host, status_socket
+    def __init__(self, host: Host, *argv: str) -> None:
+        self.host = host
         self.lines: list[str] = []
         self._heard = threading.Condition()
         self.process = subprocess.Popen(
-            host.command(*prefix, AIRTOLL, "link", role, str(config)), stderr=subprocess.PIPE, text=True
+            host.command(*argv), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
             with self._heard:
                 self.lines.append(line.rstrip())
                 self._heard.notify_all()
@@ -82,6 +80,26 @@ class End:
             assert found, f"{text!r} is not in {times} lines: {self.lines}"
         return [line for line in self.lines if text in line][times - 1]
 
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Stop the program; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        status = self.process.wait(timeout=15)
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
+
+
+class End(Program):
+    """One running end of a link."""
+
+    def __init__(
+        self, host: Host, role: str, config: Path, status_socket: Path, prefix: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(host, *prefix, AIRTOLL, "link", role, str(config))
+        self._socket = status_socket
+
     def status(self) -> dict[str, Any]:
         done = subprocess.run(
             [AIRTOLL, "link", "status", "--socket", str(self._socket)],
@@ -91,16 +109,6 @@ class End:
         )
         found: dict[str, Any] = json.loads(done.stdout)
         return found
-
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Stop the end; its exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        status = self.process.wait(timeout=15)
-        self._reader.join()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        return status
 
 
 class Network:

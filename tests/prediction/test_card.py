@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from made_cell import make_cell
 
 from airtoll.errors import UsageError
 from airtoll.prediction import CardTarget, Predictions, Residual, fit_card, rms_percent, targets_of
@@ -23,17 +24,14 @@ def predictions() -> Predictions:
 
 
 def cell(security: str, packet_b: int) -> Cell:
-    return Cell(
+    return make_cell(
         lab="sim",
         security=security,
-        transport="udp",
-        ip="ipv4",
         packet_size=packet_b,
         phy="ht",
         rate="mcs7",
         bandwidth=40,
         gi="short",
-        topology="point-to-point",
         crypto_at="card",
     )
 

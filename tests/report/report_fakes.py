@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from made_cell import make_cell
 
 from airtoll.probes.base import Sample
 from airtoll.published import names
@@ -49,21 +50,9 @@ def make_plan(
             transport, ip, size, rate, *more = flows[index]
             block += 1
             for place in order.permutation(len(levels)):
-                cell = Cell(
-                    **{
-                        "lab": "air",
-                        "topology": "point-to-point",
-                        "phy": "ofdm",
-                        "bandwidth": 20,
-                        "gi": "long",
-                        "rate": rate,
-                        "transport": transport,
-                        "ip": ip,
-                        "packet_size": size,
-                        "security": levels[place],
-                        **dict(zip(names, more, strict=True)),
-                    }
-                )
+                levels_of_flow = {"rate": rate, "transport": transport, "ip": ip, "packet_size": size}
+                further = dict(zip(names, more, strict=True))  # may replace a level of the flow
+                cell = make_cell(**{**levels_of_flow, "security": levels[place], **further})
                 discard = replicate <= discard_first
                 runs.append(
                     Run(

@@ -204,5 +204,45 @@ def test_claims_of_a_paper_and_of_the_study_are_one_family(make: Make) -> None:
     assert claims.grid().title == "Claims of the paper and of the study, and the verdicts of this result"
 
 
+def contradicted(make: Make, throughput: Callable[[Run], float], repeats: int = 3) -> dict[str, str]:
+    """The claims of the study over 802.11n that a result of lab sim contradicts, with the reason."""
+    plan = make_plan(
+        sizes=(128, 1408), repeats=repeats, rates=("mcs15",), study="kolahi-11n-udp", factors=KOLAHI
+    )
+    data = ReportData.of(
+        make(plan, samples=exactly(throughput=throughput), invalid=lambda _: (), lab="sim", link={})
+    )
+    grid = Claims(data, published("kolahi-11n-udp")).disagreements()
+    assert grid.columns == ("Claim", "Why the model differs", "Published", "Model")
+    return {claim: why for claim, why, *_ in grid.rows}
+
+
+def test_a_claim_that_the_model_contradicts_has_the_papers_reason(make: Make) -> None:
+    found = contradicted(make, as_published)  # CCMP costs 20 % at 128 B too
+    assert found["Throughput is equal with open and with CCMP (IPv4, 128 B)"].startswith("The model's card")
+    assert "Throughput is higher with open than with CCMP" not in found
+
+
+@pytest.mark.parametrize(
+    ("ccmp", "scatter", "why"),
+    [
+        (1.1, 0.001, "\N{EN DASH}"),
+        (1.01, 0.05, "The change is smaller than the scatter of the simulated runs."),
+    ],
+)
+def test_a_contradiction_without_a_reason_is_shown(make: Make, ccmp: float, scatter: float, why: str) -> None:
+    def throughput(run: Run) -> float:
+        share = ccmp * (1 + scatter * (run.replicate - 2)) if run.cell.security == "ccmp" else 1.0
+        return 1e6 * share * run.cell.packet_size
+
+    assert contradicted(make, throughput)["Throughput is higher with open than with CCMP"] == why
+
+
+def test_claims_about_other_factors_are_not_in_the_table_of_contradictions(make: Make) -> None:
+    found = contradicted(make, lambda run: as_published(run) * (3 if run.cell.ip == "ipv6" else 1))
+    assert "Throughput is higher with IPv4 than with IPv6 (open)" not in found
+
+
 def test_without_claims_there_is_no_table(make: Make) -> None:
-    assert Claims(ReportData.of(make())).grid().rows == ()
+    claims = Claims(ReportData.of(make()))
+    assert claims.grid().rows == claims.disagreements().rows == ()

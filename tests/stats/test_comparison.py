@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 import pytest
+from made_cell import make_cell
 
 from airtoll.stats import (
     Comparison,
@@ -19,21 +20,10 @@ from airtoll.stats import (
     paired_difference,
     span,
 )
-from airtoll.study.cell import Cell, Run
+from airtoll.study.cell import Run
 from airtoll.study.security import Security
 
-OPEN = Cell(
-    lab="air",
-    topology="point-to-point",
-    phy="ofdm",
-    bandwidth=20,
-    gi="long",
-    rate="54 Mbit/s",
-    transport="udp",
-    ip="ipv4",
-    packet_size=1408,
-    security="open",
-)
+OPEN = make_cell()
 
 
 def outcomes(

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from made_cell import make_cell
+
 from airtoll.labs.base import Link
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store import Event, RunRecord, Verdict, Versions
@@ -14,18 +16,7 @@ from airtoll.study.cell import Cell, Method, Plan, Run
 
 STUDY = '# a study\nname = "fake"\n'
 METHOD = Method(repeats=2, discard_first=0, duration=3.0, warmup=1.0, seed=7)
-CELL = Cell(
-    lab="fake",
-    topology="point-to-point",
-    phy="ofdm",
-    bandwidth=20,
-    gi="long",
-    rate="54 Mbit/s",
-    transport="udp",
-    ip="ipv4",
-    packet_size=128,
-    security="open",
-)
+CELL = make_cell(lab="fake", packet_size=128)
 
 
 def make_plan(runs: int = 3) -> Plan:

@@ -102,6 +102,13 @@ def test_the_plan_stores_the_claims_and_its_runs_do_not_depend_on_them(load: Loa
     assert Plan.model_validate_json(stored_before, strict=True).claims == ()
 
 
+def test_ids_of_claims_are_unique(load: Load) -> None:
+    named = ORDERING.replace("kind", 'id = "open-better"\nkind')
+    assert [claim.id for claim in load(STUDY + named + EQUALITY).claims] == ["open-better", None]
+    with pytest.raises(UsageError, match=r"claim\[1\].id: 'open-better' is a duplicate; ids must be unique"):
+        load(STUDY + named + named)
+
+
 @pytest.mark.parametrize(
     ("claim", "change", "error"),
     [
@@ -140,6 +147,7 @@ def test_the_plan_stores_the_claims_and_its_runs_do_not_depend_on_them(load: Loa
             "claim[0].within: kind ordering does not have this key; its keys: factor",
         ),
         (ORDERING, ("[[claim]]", "[claim]"), "claim: a table is not a list of tables: write [[claim]]"),
+        (ORDERING, ("kind", 'id = "Open better"\nkind'), "claim[0].id: 'Open better' is not a name; names"),
         (EQUALITY, ('["ipv4", "ipv6"]', '"ipv4"'), "claim[0].of: 'ipv4' is not a list of two levels"),
         (EQUALITY, ('"ipv6"]', '"ipv4"]'), "claim[0].of: has the same level twice"),
         (EQUALITY, ('"ip"', '"phi"'), "claim[0].factor: 'phi' is not allowed; use security"),

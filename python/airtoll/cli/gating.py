@@ -8,7 +8,18 @@ from typing import Any, Final, get_args
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
-from airtoll.judge import CellOutcome, Figures, Rule, RuleOutcome, gate, junit, parse_rule, read_rules
+from airtoll.judge import (
+    AnyRuleOutcome,
+    CellOutcome,
+    ClaimRuleOutcome,
+    Figures,
+    Rule,
+    RuleOutcome,
+    gate,
+    junit,
+    parse_rule,
+    read_rules,
+)
 from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.judge.rule import Undecided
 from airtoll.report.material import text
@@ -76,7 +87,7 @@ def _undecided(word: str) -> Undecided:
     return found
 
 
-def _print(outcomes: Sequence[RuleOutcome], fixed: set[str]) -> None:
+def _print(outcomes: Sequence[AnyRuleOutcome], fixed: set[str]) -> None:
     console = plain_console(soft_wrap=True)
     for outcome in outcomes:
         console.print(f"{_word(outcome):9} {_sentence(outcome, fixed)}")
@@ -89,6 +100,7 @@ def _print(outcomes: Sequence[RuleOutcome], fixed: set[str]) -> None:
             cell.state,
         )
         for outcome in outcomes
+        if isinstance(outcome, RuleOutcome)
         for cell in outcome.cells
         if cell.state != "pass"
     ]
@@ -103,14 +115,19 @@ def _print(outcomes: Sequence[RuleOutcome], fixed: set[str]) -> None:
     console.print(f"{len(outcomes) - missed} of {text.counted(len(outcomes), 'rule')} met")
 
 
-def _word(outcome: RuleOutcome) -> str:
+def _word(outcome: AnyRuleOutcome) -> str:
     if outcome.passed:
         return "pass" if outcome.state == "pass" else "undecided"
     return "FAIL"
 
 
-def _sentence(outcome: RuleOutcome, fixed: set[str]) -> str:
-    """The outcome of a rule: the number of cells per state, and the worst cell."""
+def _sentence(outcome: AnyRuleOutcome, fixed: set[str]) -> str:
+    """The outcome of a rule: the number of cells per state and the worst cell, or the verdicts on a claim."""
+    if isinstance(outcome, ClaimRuleOutcome):
+        verdicts = (
+            f"{one.statement.words({})}: {one.verdict}, {one.measured.words()}" for one in outcome.judged
+        )
+        return f"{outcome.rule.text}: {'; '.join(verdicts)}"
     worst = outcome.cells[0]
     counts = [
         (outcome.count("pass"), "pass"),
@@ -141,12 +158,39 @@ def _decimals(bound: float) -> int:
     return 0 if bound == 0 or abs(bound) >= 1 else min(9, 2 - math.floor(math.log10(abs(bound))))
 
 
-def _json(outcome: RuleOutcome) -> dict[str, Any]:
+def _json(outcome: AnyRuleOutcome) -> dict[str, Any]:
+    head = {"rule": outcome.rule.text, "passed": outcome.passed, "state": outcome.state}
+    return {
+        **head,
+        **(_json_claim(outcome) if isinstance(outcome, ClaimRuleOutcome) else _json_cells(outcome)),
+    }
+
+
+def _json_claim(outcome: ClaimRuleOutcome) -> dict[str, Any]:
     rule = outcome.rule
     return {
-        "rule": rule.text,
-        "passed": outcome.passed,
-        "state": outcome.state,
+        "subject": "claim",
+        "claim": rule.id,
+        "operator": rule.operator,
+        "verdict": rule.verdict,
+        "comparisons": [
+            {
+                "claim": one.statement.words({}),
+                "verdict": one.verdict,
+                "metric": one.statement.metric.name,
+                "unit": "%" if one.measured.in_percent else one.statement.metric.change_unit,
+                "value": one.measured.value,
+                "ci95": None if (ci := one.measured.interval) is None else [ci.low, ci.high],
+                "p_holm": one.p_holm,
+            }
+            for one in outcome.judged
+        ],
+    }
+
+
+def _json_cells(outcome: RuleOutcome) -> dict[str, Any]:
+    rule = outcome.rule
+    return {
         "subject": rule.subject,
         "metric": rule.metric.name,
         "operator": rule.operator,

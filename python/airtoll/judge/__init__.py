@@ -6,18 +6,23 @@
 - `rule`: the language of rules; `gate`: checks a result against rules; `junit`: the outcome for CI systems.
 
 Rules and differences use only valid runs and the statistics of `airtoll.stats`; there is no arithmetic here.
+Rules about claims use the verdicts of `airtoll.report`.
 """
 
 from airtoll.judge.difference import CellDifference, Difference, difference
 from airtoll.judge.figures import Figures
-from airtoll.judge.gate import CellOutcome, RuleOutcome, gate
+from airtoll.judge.gate import AnyRuleOutcome, CellOutcome, ClaimRuleOutcome, RuleOutcome, gate
 from airtoll.judge.junit import junit
-from airtoll.judge.rule import Rule, RuleFile, parse_rule, read_rules
+from airtoll.judge.rule import AnyRule, ClaimRule, Rule, RuleFile, parse_rule, read_rules
 from airtoll.judge.setting import Unlike, unlike
 
 __all__ = [
+    "AnyRule",
+    "AnyRuleOutcome",
     "CellDifference",
     "CellOutcome",
+    "ClaimRule",
+    "ClaimRuleOutcome",
     "Difference",
     "Figures",
     "Rule",

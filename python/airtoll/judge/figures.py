@@ -129,7 +129,7 @@ def fixed_factors_of(*figures: Figures) -> set[str]:
 
 
 def matching(a: Figures, b: Figures, ignored: Iterable[str]) -> list[tuple[Cell, Cell]]:
-    """The cells of both results, as (of `a`, of `b`). Raises UsageError if there are none."""
+    """The cells of both results, as (of `a`, of `b`). Raises UsageError if they have no cell in common."""
     ignored = tuple(ignored)
     of_a, of_b = a.by_key(ignored), b.by_key(ignored)
     both = [(of_a[key], cell) for key, cell in of_b.items() if key in of_a]

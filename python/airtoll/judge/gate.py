@@ -6,24 +6,36 @@ so a gate that failed on it would fail at random. `by mean` uses only the mean. 
 pass. A single run has no interval: the mean decides, except with `surely`, which fails.
 
 A cell that a rule names fails if it has no valid run.
+
+A rule about a claim passes if every comparison that the claim makes has the named verdict, or with `!=`, if none has.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
 from airtoll.errors import UsageError
 from airtoll.judge.difference import changes
 from airtoll.judge.figures import Figures
-from airtoll.judge.rule import Operator, Rule, Undecided
+from airtoll.judge.rule import AnyRule, ClaimRule, Operator, Rule, Undecided
+from airtoll.published import Publication
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts.claims import NOT_MEASURED, Claims, Judged
 from airtoll.stats import IndependentDifference, IndependentRatio, Interval, PairedDifference, PairedRatio
+from airtoll.store import Result
 from airtoll.study.cell import Cell
 from airtoll.study.levels import choice_of
+from airtoll.study.quantity import one_of, show
+from airtoll.study.values import did_you_mean
 
 RuleState = Literal["pass", "undecided", "fail"]
 
 _ORDER: tuple[RuleState, ...] = ("fail", "undecided", "pass")
+_SHOWN_MOST: Final = 6
+"""An error names at most this many ids of claims."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +73,78 @@ class RuleOutcome:
         return sum(cell.state == state for cell in self.cells)
 
 
+@dataclass(frozen=True)
+class ClaimRuleOutcome:
+    """The outcome of a rule about a claim."""
+
+    rule: ClaimRule
+    judged: tuple[Judged, ...]  # every comparison that the claim makes; never empty
+
+    @property
+    def passed(self) -> bool:
+        """Whether every comparison satisfies the rule."""
+        return all((one.verdict == self.rule.verdict) == (self.rule.operator == "=") for one in self.judged)
+
+    @property
+    def state(self) -> RuleState:
+        """Pass or fail: a verdict is never undecided."""
+        return "pass" if self.passed else "fail"
+
+
+AnyRuleOutcome = RuleOutcome | ClaimRuleOutcome
+
+
 def gate(
     result: Figures,
-    rules: Sequence[Rule],
+    rules: Sequence[AnyRule],
     *,
     against: Figures | None = None,
     ignored: Sequence[str] = (),
     undecided: Undecided = "pass",
-) -> list[RuleOutcome]:
+) -> list[AnyRuleOutcome]:
     """The outcome of each rule. `ignored` factors need not be equal for a change against another result.
 
     Raises UsageError for a rule that applies to nothing in the result: such a rule does not pass.
     """
-    return [RuleOutcome(rule, tuple(_judged(rule, result, against, ignored)), undecided) for rule in rules]
+    of_claims = [rule for rule in rules if isinstance(rule, ClaimRule)]
+    verdicts = _verdicts(of_claims, result.directory) if of_claims else {}
+    return [
+        RuleOutcome(rule, tuple(_judged(rule, result, against, ignored)), undecided)
+        if isinstance(rule, Rule)
+        else ClaimRuleOutcome(rule, verdicts[rule.id])
+        for rule in rules
+    ]
+
+
+def _verdicts(rules: Sequence[ClaimRule], directory: Path) -> Mapping[str, tuple[Judged, ...]]:
+    """The comparisons of each claim that a rule names, by the claim's id."""
+    claims = Claims.verdicts(ReportData.of(Result.open(directory)))
+    by_id: dict[str, list[Judged]] = defaultdict(list)
+    for one in claims.judged:
+        for name in one.ids:
+            by_id[name].append(one)
+    for rule in rules:
+        if rule.id not in by_id:
+            raise UsageError(
+                f"rule '{rule.text}': {_unknown_claim(rule.id, list(by_id), claims.publication)}"
+            )
+        if any(one.verdict == NOT_MEASURED for one in by_id[rule.id]):
+            raise UsageError(f"rule '{rule.text}': {directory} lacks cells that this claim compares")
+    return {name: tuple(found) for name, found in by_id.items()}
+
+
+def _unknown_claim(name: str, known: Sequence[str], paper: Publication | None) -> str:
+    if not known:
+        return "the result has no claim with an id"
+    hint = did_you_mean(name, known)
+    if not hint:
+        more = (
+            ""
+            if paper is None
+            else f"; `airtoll studies published {paper.name} --json` lists the paper's claims"
+        )
+        hint = f"; use {one_of(known[:_SHOWN_MOST])}{more}"
+    return f"{show(name)} is not the id of a claim of this result{hint}"
 
 
 @dataclass(frozen=True)

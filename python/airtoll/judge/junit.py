@@ -4,13 +4,13 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 
-from airtoll.judge.gate import RuleOutcome
+from airtoll.judge.gate import AnyRuleOutcome
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent (2.2)."""
 
 
-def junit(outcomes: Sequence[RuleOutcome], suite: str, sentence: Callable[[RuleOutcome], str]) -> bytes:
+def junit(outcomes: Sequence[AnyRuleOutcome], suite: str, sentence: Callable[[AnyRuleOutcome], str]) -> bytes:
     """One test case per rule: a failed rule has a failure, an undecided rule that passes is skipped.
 
     `sentence` describes the outcome of a rule.

@@ -1,14 +1,17 @@
 """The language of rules against which a result is checked.
 
     RULE    = SUBJECT ["of" SECURITY] OP VALUE ["where" FACTOR "=" LEVEL {"and" FACTOR "=" LEVEL}] [MODE]
+            | "claim" "(" ID ")" ("=" | "!=") VERDICT
     SUBJECT = METRIC | "cost" "(" METRIC ")" | "change" "(" METRIC ")"
     OP      = "<=" | ">=" | "<" | ">" | "="
     VALUE   = number and unit: "800 Mbit/s", "2 ms", "3 %"
     MODE    = "by" "mean" | "surely"
+    VERDICT = "confirmed" | "other size" | "not confirmed" | "opposite"
 
 `cost(M)` is how much worse M is than at the baseline level of its block, in percent or as a difference in M's own unit;
 above 0 is worse. `change(M)` is how much larger M is than in another result ("against baseline" may follow it). After
-the value, clauses may be in any order. Every error is a UsageError with the column.
+the value, clauses may be in any order. `claim(ID)` is the report's verdict on a claim of the study or its paper. Every
+error is a UsageError with the column.
 """
 
 import re
@@ -22,6 +25,7 @@ from typing import Any, Final, Literal, get_args
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from airtoll.errors import UsageError
+from airtoll.report.parts.claims import NOT_MEASURED, ClaimResult
 from airtoll.stats import Metric, find_metric
 from airtoll.study.levels import check_factor, parse_level
 from airtoll.study.quantity import Quantity, one_line, one_of, show
@@ -30,6 +34,7 @@ from airtoll.study.values import did_you_mean
 
 Subject = Literal["value", "cost", "change"]
 Operator = Literal["<=", ">=", "<", ">", "="]
+ClaimOperator = Literal["=", "!="]
 Mode = Literal["interval", "mean", "surely"]
 Undecided = Literal["pass", "fail"]
 
@@ -53,10 +58,23 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class ClaimRule:
+    """One rule about the verdict on a claim."""
+
+    text: str
+    id: str
+    operator: ClaimOperator
+    verdict: ClaimResult
+
+
+AnyRule = Rule | ClaimRule
+
+
+@dataclass(frozen=True)
 class RuleFile:
     """A file of rules."""
 
-    rules: Sequence[Rule]
+    rules: Sequence[AnyRule]
     undecided: Undecided | None = None
 
 
@@ -85,14 +103,15 @@ def read_rules(path: Path) -> RuleFile:
     return RuleFile(parsed, undecided)
 
 
-def parse_rule(text: str, where: str = "--rule") -> Rule:
+def parse_rule(text: str, where: str = "--rule") -> AnyRule:
     """Parse a rule from one line of text. Raises UsageError with `where` and the column of the error, from 1."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
             f"{where}: a rule has at most {MOST_CHARACTERS} characters, this one has {len(text)}"
         )
     try:
-        return _Reader(text).rule(_parse(text))
+        tree = _parse(text)
+        return _claim_rule(text, _tokens(tree)) if tree.data == "claim" else _Reader(text).rule(tree)
     except _RuleError as fault:
         raise UsageError(f"{where}: column {fault.column}: {fault}") from None
 
@@ -105,6 +124,8 @@ def _parse(text: str) -> Tree[Token]:
 
 
 _GRAMMAR: Final = r"""
+?start: rule | claim
+claim: _CLAIM "(" ID ")" EQUALITY VERDICT+
 rule: subject of* OPERATOR bound (of | conditions | mode | against)*
 subject: METRIC | METRIC "(" METRIC ")"
 of: _OF SECURITY
@@ -117,6 +138,9 @@ against: AGAINST _BASELINE
 OPERATOR: /<=|>=|<|>|=(?!=)/
 _EQUALS: /==?/
 WORD: /[^\s<>=(),!]+/
+ID: WORD
+EQUALITY: /!?=/
+VERDICT: WORD
 METRIC: WORD
 SECURITY: WORD
 NUMBER: WORD
@@ -126,6 +150,7 @@ LEVEL: WORD
 
 // A keyword is a complete word, and precedes the other words that are possible at its place.
 END: /(?![^\s<>=(),!])/
+_CLAIM.1: "claim" END
 _OF.1: "of" END
 _WHERE.1: "where" END
 _AND.1: "and" END
@@ -155,6 +180,10 @@ _EXPECTED: Final = {
     "FACTOR": "a factor",
     "_EQUALS": "= (a factor has one level)",
     "LEVEL": "a level",
+    "LPAR": "( and the id of a claim",
+    "ID": "the id of a claim",
+    "EQUALITY": "= or !=",
+    "VERDICT": "a verdict",
     "_MEAN": "mean, as in 'by mean'",
     "_BASELINE": "baseline (--against names the result)",
 }
@@ -171,7 +200,7 @@ class _RuleError(Exception):
 
 @cache
 def _parser() -> Lark:
-    return Lark(_GRAMMAR, start="rule", parser="lalr")
+    return Lark(_GRAMMAR, parser="lalr")
 
 
 def _misfit(text: str, error: UnexpectedInput) -> _RuleError:
@@ -192,6 +221,19 @@ def _misfit(text: str, error: UnexpectedInput) -> _RuleError:
     word = found[0] if found else text[position]
     hint = "" if what else did_you_mean(word, keywords)
     return _RuleError(position, f"unexpected {show(word)}; expected {what or one_of(keywords)}{hint}")
+
+
+def _claim_rule(text: str, words: Sequence[Token]) -> ClaimRule:
+    name, operator, *verdict = words
+    known = [each for each in get_args(ClaimResult) if each != NOT_MEASURED]
+    found = next((each for each in known if each.split() == verdict), None)
+    if found is None:
+        given = " ".join(verdict)
+        raise _RuleError(
+            _at(verdict[0]),
+            f"{show(given)} is not a verdict; use {one_of(known)}{did_you_mean(given, known)}",
+        )
+    return ClaimRule(" ".join(text.split()), str(name), "=" if operator == "=" else "!=", found)
 
 
 class _Reader:
@@ -236,10 +278,8 @@ class _Reader:
                 raise _RuleError(_at(first), f"{first} requires a metric: {first}(METRIC)")
             return "value", self._metric(first)
         if first not in ("cost", "change"):
-            hint = did_you_mean(first, ("cost", "change"))
-            raise _RuleError(
-                _at(first), f"{show(first)} is not a function of a metric; use cost or change{hint}"
-            )
+            hint = did_you_mean(first, ("cost", "change", "claim"))
+            raise _RuleError(_at(first), f"{show(first)} is not a function; use cost, change or claim{hint}")
         return ("cost" if first == "cost" else "change"), self._metric(last)
 
     def _metric(self, word: Token) -> Metric:

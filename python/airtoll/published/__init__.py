@@ -3,15 +3,16 @@
     data/NAME.toml --load--> Publication --implied--> points that its claims imply --findings--> confirmed, contradicted
 
 - `words`: metrics, units and conditions as models, in the words of study files.
-- `publication`: models of the file: points, operands, claims, notes, settings.
+- `publication`: models of the file: points, operands, claims, disagreements, notes, settings.
 - `load`: publications by name.
 - `arithmetic`: printed numbers with the interval that their rounding allows.
 - `implied`: both operands from a difference and its percentage.
 - `claims`, `checks`: recomputation of every claim and statement; `findings` collects the results.
 - `lookup`: the points of a measured cell; `table`: rows and lines for people and for CSV.
 
-The data contains only facts: printed numbers, and notes where judgement is required. It contains no computed values.
-Numbers are Decimals from the printed digits, so that "0.40" keeps its zero and results are equal on every platform.
+The data contains printed numbers, notes where judgement is required, and the reasons for disagreements with the model.
+It contains no computed values. Numbers are Decimals from the printed digits, so that "0.40" keeps its zero and results
+are equal on every platform.
 """
 
 from airtoll.published.findings import findings
@@ -24,6 +25,7 @@ from airtoll.published.publication import (
     ComparisonClaim,
     Equality,
     Interaction,
+    MeasuredClaim,
     Note,
     Operand,
     Ordering,
@@ -47,6 +49,7 @@ __all__ = [
     "Equality",
     "Finding",
     "Interaction",
+    "MeasuredClaim",
     "Note",
     "Operand",
     "Ordering",

@@ -184,7 +184,7 @@ def _values(publication: Publication) -> list[Point]:
 
 
 def _differing(a: Operand, b: Operand) -> str | None:
-    """The single factor in which two numbers of the same kind differ; None if there is none or several."""
+    """The single factor in which two numbers of the same kind differ; None unless exactly one factor differs."""
     if (a.metric, a.statistic, a.over, a.subject) != (b.metric, b.statistic, b.over, b.subject):
         return None
     x, y = a.condition.given(), b.condition.given()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from itertools import chain
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -120,12 +121,18 @@ class Point(Operand):
         return 1 + convert(self.value, "%", "1") * (1 if self.change == "higher" else -1)
 
 
-class ComparisonClaim(_Table):
+class MeasuredClaim(BaseModel):
+    """A claim that results are tested against, and its place in the text."""
+
+    id: Id
+    place: Place
+    disagreement: Id | None = None  # why the model's sign differs from the claim's: a `Disagreement`
+
+
+class ComparisonClaim(MeasuredClaim, _Table):
     """A comparison of two numbers, with the printed figures of their difference."""
 
     kind: Literal["comparison"]
-    id: Id
-    place: Place
     of: tuple[Id, Id]
     unit: UnitName | None = None  # of the difference
     difference: Printed | None = None
@@ -137,11 +144,9 @@ class ComparisonClaim(_Table):
     better: Id | None = None  # the number that the text calls better
 
 
-class _Stated(BaseModel):
+class _Stated(MeasuredClaim):
     """The origin of a claim about levels, and the words of a publication in it. `airtoll.study.claims` has its form."""
 
-    id: Id
-    place: Place
     metric: MetricName
     where: Condition = Condition()
 
@@ -169,23 +174,19 @@ class Interaction(_Stated, claims.InteractionForm):
     by: Annotated[str, _among((*FACTORS, *claims.ORDERED))]
 
 
-class Same(_Table):
+class Same(MeasuredClaim, _Table):
     """Numbers that describe the same quantity."""
 
     kind: Literal["same"]
-    id: Id
-    place: Place
     of: tuple[Id, ...] = Field(min_length=2)
     almost: bool = False  # the text says "almost the same"
     why: str | None = None  # the reason that they must be equal, if the text does not state it
 
 
-class AgreementClaim(_Table):
+class AgreementClaim(MeasuredClaim, _Table):
     """A claim that two numbers agree within their uncertainties, or that they differ."""
 
     kind: Literal["agreement"]
-    id: Id
-    place: Place
     of: tuple[Id, Id]
     agree: bool
 
@@ -215,6 +216,13 @@ Claim = Annotated[
     ComparisonClaim | Ordering | Equality | Trend | Interaction | Same | AgreementClaim | PhyRate | FrameRate,
     Field(discriminator="kind"),
 ]
+
+
+class Disagreement(_Table):
+    """The reason that the model's sign differs from the sign of claims, in one sentence."""
+
+    id: Id
+    text: PrintedText
 
 
 class Note(_Table):
@@ -260,12 +268,14 @@ class Publication(_Table):
     points: tuple[Point, ...] = Field(alias="point")
     operands: tuple[Operand, ...] = Field(default=(), alias="operand")
     claims: tuple[Claim, ...] = Field(default=(), alias="claim")
+    disagreements: tuple[Disagreement, ...] = Field(default=(), alias="disagreement")
     notes: tuple[Note, ...] = Field(default=(), alias="note")
 
     @model_validator(mode="after")
     def _ids_are_known_once(self) -> Self:
         seen: set[str] = set()
-        for item in (*self.points, *self.operands, *self.claims, *self.notes, *self.settings):
+        tables = (self.points, self.operands, self.claims, self.disagreements, self.notes, self.settings)
+        for item in chain.from_iterable(tables):
             if item.id in seen:
                 raise ValueError(f"{item.id}: duplicate id; ids must be unique")
             seen.add(item.id)
@@ -276,6 +286,14 @@ class Publication(_Table):
             _known(claim.id, _operands_of(claim), points if printed_only else numbers)
         for note in self.notes:
             _known(note.id, note.concerns, seen)
+        unused = {each.id for each in self.disagreements}
+        reasons = frozenset(unused)
+        for claim in self.claims:
+            if isinstance(claim, MeasuredClaim) and claim.disagreement is not None:
+                _known(claim.id, (claim.disagreement,), reasons)
+                unused.discard(claim.disagreement)
+        if unused:
+            raise ValueError(f"disagreement: no claim has {', '.join(sorted(unused))}")
         return self
 
     def number(self, name: str) -> Operand:
@@ -301,7 +319,7 @@ def _operands_of(claim: Claim) -> tuple[str, ...]:
             return ()
 
 
-def _known(where: str, names: Iterable[str], known: set[str]) -> None:
+def _known(where: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             raise ValueError(f"{where}: unknown id '{name}'")

@@ -136,7 +136,7 @@ def _resamples(n: int) -> tuple[Floats, npt.NDArray[np.int64] | None]:
 
 
 def _bca(rows: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
-    """Low and high ends of the BCa intervals of the rows' means (Efron 1987, equation 2.3); NaN if there is none.
+    """Low and high ends of the BCa intervals of the rows' means (Efron 1987, equation 2.3); NaN for rows without one.
 
     Every bootstrap mean is a product of shares and values, and a value's jackknife influence on the mean is its
     distance from the mean. A stack of sets is therefore a single matrix product.

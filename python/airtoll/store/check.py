@@ -14,7 +14,7 @@ from airtoll.study.cell import Run
 
 
 def verify(directory: Path) -> list[str]:
-    """All errors in the directory, one line per file with a relative name; empty if there are none.
+    """All errors in the directory, one line per file with a relative name; empty for an intact result.
 
     Derived files beside the record, the lock and unfinished files of a crash are ignored. Pending runs are not errors.
     Raises UsageError if the directory is not a result or was written by a newer airtoll.

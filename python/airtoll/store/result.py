@@ -188,7 +188,7 @@ class Result:
         )
 
     def verify(self) -> list[str]:
-        """All errors in the directory, one line per file; empty if there are none."""
+        """All errors in the directory, one line per file; empty for an intact result."""
         return check.verify(self.directory)
 
     def write(self, record: RunRecord, values: Sequence[Sample], raw: Mapping[str, bytes | Path]) -> None:

@@ -30,7 +30,7 @@ from pydantic_core import PydanticCustomError
 
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.quantity import PACKET_SIZE, Quantity, one_of, show
-from airtoll.study.values import PROBLEM, Former, Title, key, key_of, name_of, number, switch
+from airtoll.study.values import PROBLEM, Former, Name, Title, key, key_of, name_of, number, switch
 
 EQUAL_PERCENT: Final = 5.0
 """Changes within this limit count as equal, unless a claim has its own limit."""
@@ -218,6 +218,9 @@ class ClaimTable(BaseModel):
 
     kind: Annotated[_Kind, *name_of(_Kind)] = Field(
         description=f"Form of the claim: {one_of(get_args(_Kind))}."
+    )
+    id: Name | None = Field(
+        default=None, description="Name of the claim, unique in the study, for rules of `airtoll gate`."
     )
     title: Title | None = Field(
         default=None, description="The origin of the claim, or the claim in words; the report shows it."

@@ -1,6 +1,6 @@
 """Rules between factors. Factors are crossed, so each level must be compatible with all levels of the others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -266,11 +266,17 @@ def _probes(study: StudyFile) -> list[Problem]:
 
 def _claims(study: StudyFile) -> list[Problem]:
     levels = {name: getattr(study.factors, name) for name in FACTORS}
+    ids = [claim.id for claim in study.claim]
     return [
         (("claim", index, *where), text)
         for index, claim in enumerate(study.claim)
-        for where, text in claims.faults(claim, levels)
+        for where, text in (*claims.faults(claim, levels), *_duplicate_id(claim.id, ids[:index]))
     ]
+
+
+def _duplicate_id(name: str | None, earlier: Collection[str | None]) -> Iterator[Problem]:
+    if name is not None and name in earlier:
+        yield ("id",), f"{show(name)} is a duplicate; ids must be unique"
 
 
 def _stopping(method: MethodTable, where: tuple[str, ...]) -> list[Problem]:

@@ -84,7 +84,9 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SettingsErro
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| SettingsError::Certificates(error.to_string()))?;
     if found.is_empty() {
-        return Err(SettingsError::Certificates("there is none".to_owned()));
+        return Err(SettingsError::Certificates(
+            "the file has no certificate".to_owned(),
+        ));
     }
     Ok(found)
 }

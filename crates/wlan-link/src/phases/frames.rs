@@ -175,7 +175,7 @@ pub struct Advertised {
     pub elements: Elements,
     /// Kind of device, if the network is a link.
     pub kind: Option<Kind>,
-    /// Cookie; empty if there is none.
+    /// Cookie; empty if the frame has no cookie.
     pub cookie: Vec<u8>,
     /// Association comeback time, in time units.
     pub comeback_tu: Option<u32>,

@@ -84,6 +84,7 @@ def html(
             predictions=tables.predictions,
             splits=tables.splits,
             claims=tables.claims,
+            disagreements=tables.disagreements,
             published=tables.published,
             hardware=tables.hardware,
             answers=explained.answers(data),
@@ -202,7 +203,7 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _folded(data: ReportData) -> str:
-    """The metrics that are not main metrics, as text; empty if there are none."""
+    """The metrics that are not main metrics, as text; empty if all metrics are main metrics."""
     titles = [metric.title for metric in data.metrics if not metric.main]
     return text.listing(map(text.within, titles)) if titles else ""
 

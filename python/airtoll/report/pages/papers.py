@@ -58,7 +58,8 @@ def _section(paper: BesidePublication) -> list[str]:
     lines = [f"## {in_markdown(_name(data))}", ""]
     for sentence in (found.headline, *found.others, " ".join(sentences.lede(data))):
         lines += [in_markdown(sentence), ""]
-    for grid in (origin(data), Claims(data, paper.publication).grid(), paper.grid()):
+    claims = Claims(data, paper.publication)
+    for grid in (origin(data), claims.grid(), claims.disagreements(), paper.grid()):
         if grid.rows:
             lines += grid_lines(grid, level=3)
     return lines

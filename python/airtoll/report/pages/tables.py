@@ -38,6 +38,7 @@ class Tables:
     predictions: Grid
     splits: Grid
     claims: Grid
+    disagreements: Grid
     published: Grid | None
     hardware: tuple[Grid, ...]
     stability: Grid
@@ -46,6 +47,7 @@ class Tables:
     def of(cls, data: ReportData, paper: BesidePublication | None) -> "Tables":
         """The tables of a result; `paper` is the paper that its study repeats."""
         comparison = rows.build(data)
+        claims = Claims(data, paper.publication if paper else None)
         return cls(
             ranges=answer.ranges(data),
             comparison=comparison,
@@ -58,7 +60,8 @@ class Tables:
             engine=tuple(engine.grids(data)),
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
-            claims=Claims(data, paper.publication if paper else None).grid(),
+            claims=claims.grid(),
+            disagreements=claims.disagreements(),
             published=paper.grid() if paper else None,
             hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
             stability=stability.grid(data),
@@ -70,6 +73,7 @@ class Tables:
         published = () if self.published is None else (self.published,)
         before = (
             self.claims,
+            self.disagreements,
             self.ranges,
             self.full,
             self.tests,

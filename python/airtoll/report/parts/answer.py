@@ -266,7 +266,7 @@ _VERBS: Final = {True: ("raises", "raise"), False: ("lowers", "lower")}
 
 
 def _in_brackets(data: ReportData, row: PairedRow) -> str:
-    """The flow without its transport protocol, by the factors that vary; empty if there are none."""
+    """The flow without its transport protocol, by the factors that vary; empty if no factor varies."""
     naming = [name for name in text.IN_FLOW if name not in data.fixed and name != "transport"]
     name = text.flow(row.cell, data.varying, naming)
     return f" ({name})" if name else ""
@@ -301,7 +301,7 @@ def _absent(data: ReportData, changes: Sequence[SummaryChange]) -> str:
 
 
 def _absent_elsewhere(data: ReportData) -> str:
-    """A sentence about the other main metrics that no level changes; empty if there are none."""
+    """A sentence about the other main metrics that no level changes; empty if levels change all of them."""
     parts: list[str] = []
     for metric in data.metrics:
         changes = _changes(data, metric) if metric.main and metric != data.primary else []

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
-from airtoll.published import Point, Publication, implied_points
+from airtoll.published import Point, Publication, implied_points, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts.matching import Change, change_of
+from airtoll.report.parts.matching import ByRound, Change, change_of
 from airtoll.report.parts.statements import (
     Contrast,
     Ends,
+    Source,
     Statement,
     Tested,
     is_average,
@@ -27,9 +28,11 @@ from airtoll.report.parts.statements import (
     of_study,
 )
 from airtoll.stats import Interval, holm
+from airtoll.study.cell import Cell
 from airtoll.study.claims import EQUAL_PERCENT, ORDERED
 from airtoll.study.factors import level_order
 
+NOT_MEASURED: Final = "not measured"
 ClaimResult = Literal["confirmed", "other size", "not confirmed", "opposite", "not measured"]
 """The verdict of a result on a claim. confirmed, opposite: the corrected p-value is below 5 %. other size: the
 direction is confirmed, but no size of the 95 % interval is one that the claim states. A claim that nothing differs is
@@ -41,18 +44,43 @@ class Judged:
     """A claim with its size in the paper, in the model and in this result, in percent or in display units."""
 
     statement: Tested
-    places: tuple[str, ...]  # in the paper; the title of a claim of the study
+    sources: tuple[Source, ...]
     published: float | None
-    model: float | None
+    model: float | None  # in lab sim, whose results are the model's, the change of this result
     measured: Change
+    equal_within: float  # the largest change that counts as equal, in the unit of `measured`
     p_holm: float | None = None  # of `measured`, corrected for all claims
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The places in the paper, or the title of a claim of the study."""
+        return tuple(dict.fromkeys(source.place for source in self.sources))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the claim in the paper or in the study."""
+        return tuple(source.id for source in self.sources if source.id is not None)
+
+    @property
+    def model_disagrees(self) -> bool:
+        """Whether the model's sign differs from the claim's, or its change exceeds the limit of a claim of equality."""
+        if self.model is None:
+            return False
+        if self.statement.direction == "equal":
+            return abs(self.model) > self.equal_within
+        return self.model == 0 or (self.model > 0) != (self.statement.direction == "higher")
+
+    @property
+    def disagreement(self) -> str:
+        """Why the model disagrees, if the data of the paper have a reason."""
+        return " ".join(dict.fromkeys(source.disagreement for source in self.sources if source.disagreement))
 
     @property
     def verdict(self) -> ClaimResult:
         """Whether this result confirms the claim."""
         claim, change, ci = self.statement, self.measured.value, self.measured.interval
         if change is None:
-            return "not measured"
+            return NOT_MEASURED
         if ci is None:
             return "not confirmed"
         limit = claim.equal_percent
@@ -77,19 +105,25 @@ class Claims:
 
     data: ReportData
     publication: Publication | None = None
+    with_model: bool = True  # whether to predict the changes, which takes simulations
+
+    @classmethod
+    def verdicts(cls, data: ReportData) -> "Claims":
+        """The claims of the study and of the paper that it repeats, without the model."""
+        return cls(data, None if data.publication is None else published(data.publication), with_model=False)
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """The study's claims, then those of the paper, in their order; claims that were not measured are last."""
-        places: dict[Tested, list[str]] = defaultdict(list)  # a paper repeats its claims
-        for place, statement in self._stated():
-            places[statement].append(place)
-        found = [self._judged(statement, tuple(dict.fromkeys(of))) for statement, of in places.items()]
+        sources: dict[Tested, list[Source]] = defaultdict(list)  # a paper repeats its claims
+        for source, statement in self._stated():
+            sources[statement].append(source)
+        found = [self._judged(statement, tuple(of)) for statement, of in sources.items()]
         corrected = holm([one.measured.p for one in found])
         judged = [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
         return tuple(sorted(judged, key=lambda one: one.measured.value is None))
 
-    def _stated(self) -> Iterator[tuple[str, Tested]]:
+    def _stated(self) -> Iterator[tuple[Source, Tested]]:
         yield from of_study(self.data.plan.claims, self._ends)
         if self.publication is not None:
             yield from of_publication(self.publication, self._ends)
@@ -99,10 +133,10 @@ class Claims:
         return sum(one.verdict == verdict for one in self.judged)
 
     def grid(self) -> Grid:
-        """The table of claims, without rows if there are none."""
+        """The table of claims; it has no rows if nothing is claimed."""
         verdicts: tuple[ClaimResult, ...] = get_args(ClaimResult)
         counts = text.listing(f"{count} {verdict}" for verdict in verdicts if (count := self.count(verdict)))
-        modelled = any(one.model is not None for one in self.judged)
+        modelled = self.data.lab != "sim" and any(one.model is not None for one in self.judged)
         origins = [
             *(("of the paper",) if self.publication is not None else ()),
             *(("of the study",) if self.data.plan.claims else ()),
@@ -147,6 +181,41 @@ class Claims:
             words=3,
         )
 
+    def disagreements(self) -> Grid:
+        """The claims about security whose sign the model does not predict, with the reason."""
+        disagreeing = [one for one in self.of_security if one.model_disagrees]
+        return Grid(
+            "disagreements",
+            "Claims about security that the model contradicts",
+            f"The model predicts the claimed sign for {len(self.of_security) - len(disagreeing)} of "
+            f"{text.counted(len(self.of_security), 'claim')} about security. For a claim of equality, the predicted "
+            "change must be within the claim's limit.",
+            ("Claim", "Why the model differs", "Published", "Model"),
+            tuple(
+                (
+                    one.statement.words(self.data.fixed),
+                    self._reason(one),
+                    one.statement.printed or one.measured.shown(one.published),
+                    one.measured.shown(one.model),
+                )
+                for one in disagreeing
+            ),
+            words=2,
+        )
+
+    @property
+    def of_security(self) -> tuple[Judged, ...]:
+        """The claims about levels of security for which the model predicts a change."""
+        return tuple(
+            one for one in self.judged if one.model is not None and one.statement.compares("security")
+        )
+
+    def _reason(self, one: Judged) -> str:
+        interval = one.measured.interval
+        if not one.disagreement and self.data.lab == "sim" and interval is not None and interval.contains(0):
+            return "The change is smaller than the scatter of the simulated runs."
+        return one.disagreement or text.MISSING
+
     @cached_property
     def _ends(self) -> Ends:
         found = {}
@@ -166,22 +235,37 @@ class Claims:
         )  # printed values replace implied values
         return tuple(point for point in points if is_average(point))
 
-    def _judged(self, tested: Tested, places: tuple[str, ...]) -> Judged:
+    def _judged(self, tested: Tested, sources: tuple[Source, ...]) -> Judged:
         by_cell = self.data.by_round.get(tested.metric.name, {})
         values = {
             cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell, tested.metric.name)
         }
         measured = change_of(tested, values, relative=tested.metric.relative)
-        expected = {cell: self.data.expected.get((cell, tested.metric.name)) for cell in values}
-        predicted = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
-        model = change_of(tested, predicted, relative=measured.in_percent)
+        model = measured if self.data.lab == "sim" else self._predicted(tested, values, measured)
         return Judged(
             tested,
-            places,
+            sources,
             published=_published(self._points, tested, in_percent=measured.in_percent),
             model=model.value if model.in_percent == measured.in_percent else None,
             measured=measured,
+            equal_within=_equal_within(tested, values, in_percent=measured.in_percent),
         )
+
+    def _predicted(self, tested: Tested, measured_in: Iterable[Cell], measured: Change) -> Change:
+        """The change that the model predicts for the measured cells; no change without the model."""
+        predicted = self.data.expected if self.with_model else {}
+        expected = {cell: predicted.get((cell, tested.metric.name)) for cell in measured_in}
+        values = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
+        return change_of(tested, values, relative=measured.in_percent)
+
+
+def _equal_within(tested: Tested, values: ByRound, *, in_percent: bool) -> float:
+    """The limit of equality in the unit of the change; for a difference, the claim's percentage of the mean value."""
+    metric, limit = tested.metric, tested.equal_percent
+    if in_percent or not metric.relative:
+        return limit
+    compared = [value for by_round in values.values() for value in by_round.values()]
+    return abs(metric.display(fmean(compared))) * limit / 100 if compared else limit
 
 
 LevelSet = frozenset[tuple[str, Any]]

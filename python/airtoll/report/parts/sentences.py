@@ -114,7 +114,7 @@ def _imported(data: ReportData) -> Iterator[str]:
     discarded = data.counts["discarded"]
     yield (
         f"{text.counted(len(data.runs), 'test')} recorded by other tools, one per run"
-        f"{f', of which {discarded} are discarded as warm-up' if discarded else ''}. The order of the runs, their "
+        f"{f'; {discarded} of the tests are discarded as warm-up' if discarded else ''}. The order of the runs, their "
         "warm-up and their load are those of the measurement. The runs of a block are compared with each other."
     )
 

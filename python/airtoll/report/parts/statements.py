@@ -10,7 +10,15 @@ from itertools import pairwise
 from math import inf
 from typing import Any, Final, Literal
 
-from airtoll.published import AgreementClaim, ComparisonClaim, Operand, Point, Publication, Same
+from airtoll.published import (
+    AgreementClaim,
+    ComparisonClaim,
+    MeasuredClaim,
+    Operand,
+    Point,
+    Publication,
+    Same,
+)
 from airtoll.report.material import text
 from airtoll.stats import METRICS, Interval, Metric
 from airtoll.study import claims
@@ -53,6 +61,10 @@ class Statement:
         if self.up_to_b is not None and (size_b is None or size_b > self.up_to_b):
             return None
         return {**levels, **{name: level for name, _, level in self.compared}}
+
+    def compares(self, factor: str) -> bool:
+        """Whether the claim is about levels of the factor."""
+        return any(name == factor for name, _, _ in self.compared)
 
     def where(self, fixed: Mapping[str, str], *more: str) -> str:
         """The cells of the statement in parentheses, without the factors that are `fixed` in the study."""
@@ -108,6 +120,10 @@ class Contrast:
         """1 if a cost is a rise of the metric, otherwise -1."""
         return 1 if self.metric.better == "lower" else -1
 
+    def compares(self, factor: str) -> bool:
+        """Whether the claim is about levels of the factor."""
+        return self.by == factor or self.change.compares(factor)
+
     def words(self, fixed: Mapping[str, str]) -> str:
         """The claim as a sentence, without the factors that are `fixed` in the study."""
         worse, better = self.change.sides
@@ -129,30 +145,43 @@ class Contrast:
 Tested = Statement | Contrast
 
 
-def of_study(tables: Iterable[ClaimTable], ends: Ends) -> Iterator[tuple[str, Tested]]:
-    """The claims of a study's own tables, each with its title."""
+@dataclass(frozen=True)
+class Source:
+    """The place where a claim is stated."""
+
+    place: str  # in the paper; for a claim of the study, its title
+    id: str | None  # None only for a claim of the study
+    disagreement: str = ""  # a sentence that explains why the model's sign differs, if it does
+
+
+def of_study(tables: Iterable[ClaimTable], ends: Ends) -> Iterator[tuple[Source, Tested]]:
+    """The claims of a study's own tables."""
     for table in tables:
-        yield table.title or "study file", _of_form(table.form(), ends)
+        yield Source(table.title or "study file", table.id), _of_form(table.form(), ends)
 
 
-def of_publication(publication: Publication, ends: Ends) -> Iterator[tuple[str, Tested]]:
-    """The claims of a paper that compare measurements, each with its place in the paper."""
+def of_publication(publication: Publication, ends: Ends) -> Iterator[tuple[Source, Tested]]:
+    """The claims of a paper that compare measurements."""
+    reasons = {each.id: each.text for each in publication.disagreements}
     for claim in publication.claims:
-        match claim:
-            case (
-                claims.OrderingForm() | claims.EqualityForm() | claims.TrendForm() | claims.InteractionForm()
-            ):
-                if claim.metric in METRICS:
-                    yield claim.place, _of_form(claim, ends)
-            case ComparisonClaim() | AgreementClaim() | Same():
-                for first, second in pairwise(publication.number(name) for name in claim.of):
-                    if is_average(first) and is_average(second) and first.metric == second.metric:
-                        statement = _of_numbers(claim, first, second)
-                        yield claim.place, statement
-                        if isinstance(claim, ComparisonClaim) and claim.called == "largest":
-                            yield from ((claim.place, peak) for peak in _peaks(statement))
-            case _:
-                pass  # arithmetic of the paper
+        if isinstance(claim, MeasuredClaim):
+            source = Source(claim.place, claim.id, reasons.get(claim.disagreement or "", ""))
+            yield from ((source, tested) for tested in _tested(publication, claim, ends))
+
+
+def _tested(publication: Publication, claim: MeasuredClaim, ends: Ends) -> Iterator[Tested]:
+    """The comparisons of measurements that a paper's claim makes; none if it is about other quantities."""
+    match claim:
+        case claims.OrderingForm() | claims.EqualityForm() | claims.TrendForm() | claims.InteractionForm():
+            if claim.metric in METRICS:
+                yield _of_form(claim, ends)
+        case ComparisonClaim() | AgreementClaim() | Same():
+            for first, second in pairwise(publication.number(name) for name in claim.of):
+                if is_average(first) and is_average(second) and first.metric == second.metric:
+                    statement = _of_numbers(claim, first, second)
+                    yield statement
+                    if isinstance(claim, ComparisonClaim) and claim.called == "largest":
+                        yield from _peaks(statement)
 
 
 def is_average(number: Operand) -> bool:

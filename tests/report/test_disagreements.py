@@ -1,0 +1,37 @@
+"""The data of each paper have a reason for the claims about security that the model contradicts, and for no others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airtoll.published import MeasuredClaim, names, published
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts.claims import Claims, Judged
+from airtoll.store import Result
+
+
+def is_undecided(one: Judged) -> bool:
+    """Whether the scatter of the simulated runs leaves open if the model agrees."""
+    ci = one.measured.interval
+    limits = (-one.equal_within, one.equal_within) if one.statement.direction == "equal" else (0.0,)
+    return ci is None or any(ci.low < limit < ci.high for limit in limits)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_claims_with_a_reason_are_those_that_the_model_contradicts(
+    name: str, tmp_path: Path, airtoll: Callable[..., tuple[int, str, str]]
+) -> None:
+    status, _, err = airtoll("run", name, "--quick", "--lab", "sim", "--out", tmp_path / "result")
+    assert status == 0, err
+    claims = Claims(ReportData.of(Result.open(tmp_path / "result")), published(name)).of_security
+    explained = {
+        claim.id
+        for claim in published(name).claims
+        if isinstance(claim, MeasuredClaim) and claim.disagreement is not None
+    }
+    contradicted = [one for one in claims if one.model_disagrees]
+    missing = [one.ids for one in contradicted if not is_undecided(one) and not explained.issuperset(one.ids)]
+    assert not missing
+    open_to_doubt = {each for one in claims if one.model_disagrees or is_undecided(one) for each in one.ids}
+    assert explained <= open_to_doubt
