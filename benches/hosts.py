@@ -33,15 +33,18 @@ LIMITS = {"throughput": 2.0, "rtt": 5.0}
 """Largest differences of means, in percent."""
 
 IN_GUEST = """
-import subprocess, sys
+import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
+from airtoll.guest.inside import TEMPORARY
 from machines_on_air import machines
 from airtoll.study import expand, load_study
+(TEMPORARY / "lab").mkdir(exist_ok=True)
 plan = expand(load_study({study!r}))
-with machines(Path("/tmp"), plan.runs[0].cell, plan.link, "virtual") as inventory:
+with machines(TEMPORARY / "lab", plan.runs[0].cell, plan.link, "virtual") as inventory:
     argv = [{airtoll!r}, "run", {study!r}, "--lab", "hosts", "--inventory", str(inventory), "--out", "/run/job/result"]
-    sys.exit(subprocess.run(argv).returncode)
+    path = str(inventory.parent / "bin") + ":" + os.environ["PATH"]
+    sys.exit(subprocess.run(argv, env={{**os.environ, "PATH": path}}).returncode)
 """
 
 
@@ -105,8 +108,8 @@ def introduction() -> str:
     return (
         "# Lab hosts beside lab air\n\n"
         "`make bench-hosts WRITE=docs/measurements/hosts.md` measures this table: the study kolahi-11ac with its\n"
-        f"largest packets and {REPEATS} repeats, in virtual time. In lab hosts, airtoll reaches the machines by SSH,\n"
-        "and a hook switches the access point."
+        f"largest packets and {REPEATS} repeats, in virtual time. In lab hosts, a hook switches the access\n"
+        "point. No SSH server runs in the guest: a script that enters the machine's namespaces stands in for ssh."
     )
 
 

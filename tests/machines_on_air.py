@@ -1,7 +1,8 @@
 """Machines behind SSH, joined by emulated air, with an access point that a hook switches.
 
 `serve` holds the air: a process that opens a new link for each network that the hook asks for. The machines are the
-hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, so no port is opened.
+hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, so no port is opened. With the folder `bin`
+of the inventory's folder in the search path, a stand-in replaces ssh and the server, which does not run in a guest.
 """
 
 import json
@@ -31,6 +32,14 @@ with socket.socket(socket.AF_UNIX) as air:
     air.sendall(sys.stdin.readline().encode() + b"\\n")
     answer = air.makefile().readline().strip()
 sys.exit(None if answer == "ok" else answer)
+"""
+SSH = """#!/bin/sh
+# Stands in for ssh(1) where no SSH server runs: enters the machine, the last argument but one, and runs the last one.
+case " $* " in *" -O exit "*) exit 0 ;; esac
+while [ $# -gt 2 ]; do shift; done
+. {state}
+eval "fd=\\$$1"
+exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- sh -c "$2"
 """
 ENTER = """#!/bin/sh
 . {state}
@@ -109,12 +118,14 @@ def _write_ssh(folder: Path) -> None:
     key = " ".join((folder / "server.pub").read_text().split()[:2])
     (folder / "known").write_text(f"machine {key}\n")
     Path("/run/sshd").mkdir(exist_ok=True)
+    (folder / "bin").mkdir()
     (folder / "sshd_config").write_text(
         f"HostKey {folder}/server\nAuthorizedKeysFile {folder}/authorized\n"
         "PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
     )
     for name, text in (
         ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),
+        ("bin/ssh", SSH.format(state=folder / "state")),
         ("hook", HOOK.format(python=sys.executable, path=str(folder / "air.sock"))),
     ):
         (folder / name).write_text(text)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from doc_pages import DOCS, PAGES, ROOT, Fence, fences, generated, name_of, pros
 from airtoll._rust import check_scenario
 from airtoll.cli import app
 from airtoll.judge import read_rules
+from airtoll.labs.hosts import Hosts
+from airtoll.labs.inventory import load_inventory
 from airtoll.study import expand, load_study
 from airtoll.study.schema import TABLES
 from airtoll.sweep.grid import load_grid
@@ -55,8 +58,20 @@ def test_a_guide_works(page: Path, tutorial: Path, tmp_path: Path) -> None:
 
 
 def test_the_tutorial_is_all_there_is() -> None:
-    assert set(TUTORIAL) == set((DOCS / "tutorial").glob("*.md"))
+    with_machines = {DOCS / "tutorial" / "two-laptops-and-a-router.md"}
+    assert set(TUTORIAL) == set((DOCS / "tutorial").glob("*.md")) - with_machines
     assert len(WITH_CONSOLE) > 3
+
+
+def test_the_files_of_the_tutorial_with_machines_are_valid(tmp_path: Path) -> None:
+    follow(DOCS / "tutorial" / "two-laptops-and-a-router.md", tmp_path)
+    inventory = load_inventory(tmp_path / "lab.toml")
+    assert set(inventory.hosts) == {"sta", "server"}
+    plan = expand(load_study(tmp_path / "router.toml"), lab="hosts", inventory="lab.toml")
+    (tmp_path / "passphrase").write_text("a toll on the air")
+    (tmp_path / "passphrase").chmod(0o600)
+    with closing(Hosts(tmp_path / "lab.toml")) as lab:
+        assert [lab.check(run.cell) for run in plan.runs] == [None] * len(plan.runs)
 
 
 def follow(page: Path, directory: Path) -> None:

@@ -183,6 +183,9 @@ class Hosts:
         until_s = time.monotonic() + self.inventory.patience
         hosts = {role: self._awaited(role, until_s) for role in roles}
         addresses = self._addresses(hosts, cell, until_s)
+        for host in hosts.values():
+            # Linux keeps what earlier connections learnt of a peer, so a run would depend on the runs before it.
+            host.run(["ip", "tcp_metrics", "flush"], _COMMAND_TIMEOUT_S)
         for client, server in pairs(cell):
             self._await_peer(hosts[client], addresses[server, cell.ip], until_s)
         known = Known(

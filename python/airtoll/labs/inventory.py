@@ -138,7 +138,7 @@ def load_inventory(path: Path) -> Inventory:
     file = one_line(str(path), most=4096)
     _, words = read_toml(path, "an inventory")
     try:
-        return Inventory.model_validate(words)
+        return _beside(Inventory.model_validate(words), path.parent)
     except ValidationError as error:
         # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
@@ -146,6 +146,20 @@ def load_inventory(path: Path) -> Inventory:
         more = f" (and {others} more)" if others else ""
         where = [str(part) for part in first["loc"] if part != "[key]"]
         raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
+
+
+def _beside(inventory: Inventory, folder: Path) -> Inventory:
+    """The inventory with its relative paths as paths from its folder."""
+    hosts = {
+        role: table
+        if table.ssh_config is None
+        else table.model_copy(update={"ssh_config": folder / table.ssh_config.expanduser()})
+        for role, table in inventory.hosts.items()
+    }
+    access_point = inventory.access_point
+    if (file := access_point.passphrase_file) is not None:
+        access_point = access_point.model_copy(update={"passphrase_file": folder / file.expanduser()})
+    return inventory.model_copy(update={"hosts": hosts, "access_point": access_point})
 
 
 def _explain(where: list[str], detail: Any) -> str:
