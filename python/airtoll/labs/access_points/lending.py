@@ -93,7 +93,8 @@ class LentInterface:
         """Wait until no wpa_supplicant controls the interface: NetworkManager takes a moment to tell its own."""
         until_s = time.monotonic() + _FREE_S
         while True:
-            answer = self._host.run(["wpa_cli", "-i", self._interface, "ping"], TIMEOUT_S)
+            argv = ["wpa_cli", "-s", self._host.folder(), "-i", self._interface, "ping"]
+            answer = self._host.run(argv, TIMEOUT_S)
             if not answer.stdout.strip().endswith(b"PONG"):
                 return
             if time.monotonic() > until_s:

@@ -138,10 +138,11 @@ def _ssid(encoded: str) -> str:
 
 
 def _ask(host: AgentHost, interface: str, control: str | None, request: str) -> dict[str, str]:
-    folder = [] if control is None else ["-p", control]
+    # The socket of wpa_cli need not be in /tmp, which may be read-only.
+    sockets = ["-s", host.folder(), *([] if control is None else ["-p", control])]
     doing = f"host {host.name}: wpa_cli on {interface}"
     try:
-        done = host.run(["wpa_cli", *folder, "-i", interface, request], TIMEOUT_S)
+        done = host.run(["wpa_cli", *sockets, "-i", interface, request], TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise AirtollError(f"{doing}: no answer within {TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
