@@ -1,4 +1,4 @@
-"""Programs that offer and join a network, and a station's own report of what it negotiated."""
+"""Programs that offer and join a network, and the report of a station about the negotiated settings."""
 
 import time
 from collections.abc import Mapping

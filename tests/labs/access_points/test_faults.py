@@ -1,4 +1,4 @@
-"""Whatever ends a measurement, the access point is as it was before, and no process has shown a secret."""
+"""The access point has its earlier settings after any fault, and no process has shown a secret."""
 
 import json
 import shlex
@@ -56,7 +56,7 @@ def measure(state: Path, kind: str, faults: Mapping[str, str]) -> None:
 
 
 def assert_restored(state: Path, running: str) -> None:
-    """The next controller leaves the access point as it was before the first one."""
+    """The next controller leaves the access point in its state before the first controller."""
     host = reach(state, "ap")
     with Journal(inventory(state)) as opened:
         assert opened.replay(lambda _: host) == []

@@ -1,4 +1,4 @@
-"""The journal of what is to be restored."""
+"""The journal of changes that must be reverted."""
 
 import signal
 import subprocess
@@ -81,9 +81,29 @@ def test_a_command_that_fails_stays_in_the_journal(state: Path) -> None:
         change = opened.before(host, "the moon", ["sh", "-c", "echo out of reach >&2; exit 1"])
         with pytest.raises(AirtollError, match="restoring the moon: out of reach"):
             change.revert()
-        assert opened.replay(lambda _: host) == ["host ap: restoring the moon: out of reach"]
+        new = reach(state, "ap")
+        assert opened.replay(lambda _: new) == ["host ap: restoring the moon: out of reach"]
+        with pytest.raises(AirtollError, match="restoring the moon: out of reach"):
+            opened.recover(new)
         assert len(opened.pending()) == 1
+        new.connection.close()
     host.connection.close()
+
+
+def test_changes_of_a_live_connection_and_of_other_hosts_are_not_reverted(state: Path) -> None:
+    hosts = {name: reach(state, name) for name in ("ap", "sta")}
+    lost = reach(state, "ap")
+    with Journal(inventory(state)) as opened:
+        for host, file in ((hosts["ap"], "live"), (hosts["sta"], "other"), (lost, "lost")):
+            opened.before(host, file, ["touch", str(state / file)])
+        opened.recover(hosts["ap"])
+        assert [one.what for one in opened.pending()] == ["other", "live"]
+        assert opened.replay(hosts.__getitem__) == []
+        assert [one.what for one in opened.pending()] == ["other", "live"]
+    assert (state / "lost").exists()
+    assert not (state / "live").exists()
+    for host in (*hosts.values(), lost):
+        host.connection.close()
 
 
 def test_only_the_user_can_read_the_journal(state: Path) -> None:

@@ -1,5 +1,7 @@
 """The configuration of OpenWrt for each level, and its restoration."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import openwrt_stand_in
 import pytest
 from access_point_hosts import BEFORE, SECTION, inventory, network, reach
 
+from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs.access_points.base import Network, ShellHost
@@ -133,12 +136,32 @@ def test_a_host_without_an_agent_is_reached_through_another_host(
     assert (state / "config" / "wireless").read_bytes() == BEFORE
 
 
+def test_a_host_whose_shell_has_no_connection_is_lost(host: AgentHost, journal: Journal) -> None:
+    shell = ShellHost("router", host, ["sh", "-c", "echo 'ssh: no route to host' >&2; exit 255"])
+    with pytest.raises(LostError, match="^host router: ssh: no route to host$"):
+        OpenWrt(shell, journal, SECTION).switch(network("ccmp"))
+
+
 def test_a_file_that_its_owner_replaced_is_left_alone(state: Path, host: AgentHost, journal: Journal) -> None:
     point = OpenWrt(host, journal, SECTION, config(state))
     point.switch(network("ccmp"))
     (state / "config" / "wireless").write_text("config wifi-device 'new'\n")
     point.restore()
     assert (state / "config" / "wireless").read_text() == "config wifi-device 'new'\n"
+
+
+def test_a_measurement_goes_on_after_the_agent_was_killed(
+    state: Path, host: AgentHost, journal: Journal
+) -> None:
+    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
+    os.kill(host.connection._transport.pid, signal.SIGKILL)
+    new = reach(state, "ap")
+    point = OpenWrt(new, journal, SECTION, config(state))
+    point.switch(network("sae"))
+    point.restore()
+    new.connection.close()
+    assert (state / "config" / "wireless").read_bytes() == BEFORE
+    assert journal.pending() == []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +203,11 @@ def test_settings_of_another_measurement_are_not_taken_for_the_owner_s(
 @pytest.mark.parametrize(
     ("offered", "message"),
     [
-        (network("tkip"), "security 'tkip': OpenWrt adds CCMP to TKIP with phy vht: use phy ofdm or erp"),
+        (
+            network("tkip"),
+            "security 'tkip': access points turn phy vht off with WEP and TKIP (IEEE Std 802.11-2020, 12.6.3): "
+            "use phy ofdm or erp",
+        ),
         (
             network("enhanced4"),
             "security 'enhanced4': OpenWrt has the ciphers of Linux; lab air has Enhanced CCMP",

@@ -80,6 +80,6 @@ class Hostapd:
             self._process = None
 
     def restore(self) -> None:
-        """End hostapd and return the interface as it was. Raises AirtollError if that fails."""
+        """End hostapd and return the interface to its earlier state. Raises AirtollError if that fails."""
         self._stop()
         self._lent.give_back()

@@ -1,4 +1,4 @@
-"""The wireless interface of a host, taken from NetworkManager for a measurement and returned as it was."""
+"""The wireless interface of a host, lent by NetworkManager for a measurement."""
 
 import re
 import time
@@ -46,6 +46,7 @@ class LentInterface:
         if self._taken:
             return
         interface = self._interface
+        self._journal.recover(self._host)
         state = self._state()
         if self._is_managed():
             self._before("NetworkManager", ["nmcli", "device", "set", interface, "managed", "yes"])
@@ -58,7 +59,7 @@ class LentInterface:
         self._taken = True
 
     def give_back(self) -> None:
-        """Return the interface as it was. Raises AirtollError if that fails."""
+        """Return the interface to its earlier state. Raises AirtollError if that fails."""
         while self._changes:
             self._changes[-1].revert()
             self._changes.pop()

@@ -100,6 +100,8 @@ class OpenWrt:
 
         Raises AirtollError if OpenWrt refuses the settings or does not offer the network in time.
         """
+        if self._change is None:
+            self._journal.recover(self._host)
         sections = self._sections()
         section, radio = self._chosen(sections)
         self._check_band(sections[radio], radio, network)
@@ -244,8 +246,6 @@ def _obstacles(network: Network) -> Iterator[str]:
         yield f"{level}: OpenWrt has the ciphers of Linux; lab air has Enhanced CCMP"
     if profile.eap is not None:
         yield f"{level}: airtoll does not set up 802.1X on OpenWrt: use an access point of kind hook"
-    if profile.ciphers == ("tkip",) and network.phy in ("ht", "vht"):
-        yield f"{level}: OpenWrt adds CCMP to TKIP with phy {network.phy}: use phy ofdm or erp"
     if profile.akms and frozenset(profile.ciphers) not in _SUFFIXES:
         yield f"{level}: OpenWrt cannot combine the ciphers {', '.join(profile.ciphers)}"
 

@@ -1,4 +1,4 @@
-"""A station of a real network, and its report of what it negotiated."""
+"""A station of a real network, and its report of the negotiated settings."""
 
 import json
 import subprocess
@@ -72,7 +72,7 @@ class OwnStation:
             self._process = None
 
     def restore(self) -> None:
-        """Leave the network and return the interface as it was. Raises AirtollError if that fails."""
+        """Leave the network and return the interface to its earlier state. Raises AirtollError if that fails."""
         self.leave()
         self._lent.give_back()
 
@@ -115,7 +115,7 @@ class NotJoinedError(AirtollError):
 
 
 def report(host: AgentHost, interface: str, control: str | None = None) -> dict[str, Any]:
-    """What a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
+    """The settings that a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
 
     wpa_supplicant reports the ciphers and the key management, through the control interface in the folder `control`
     (default: its own default). nl80211 reports the channel, its width and the protection of management frames. Raises
