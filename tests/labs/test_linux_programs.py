@@ -3,12 +3,13 @@
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, linux, minstrel
+from airtoll.labs import enterprise, hostapd, iw, joining, minstrel
 from airtoll.labs.base import RadioRate
 from airtoll.labs.linux import Linux
 from airtoll.study import LinkSettings, SecurityProfile
@@ -62,17 +63,36 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
             "CTRL-EVENT-EAP-TLS-CERT-ERROR reason=1 depth=0 subject='/CN=radius' err='unable to get issuer'",
         ),
         (WRONG_KEY, "WPA: 4-Way Handshake failed - pre-shared key may be incorrect"),
-        ("Line 7: unknown network field\n", "Line 7: unknown network field"),
+        (
+            "Line 7: unknown network field\n",
+            "Line 7: unknown network field (this version does not have the setting)",
+        ),
+        ("wlan0: first\nwlan0: last\n", "last"),
         ("", "it printed nothing"),
     ],
 )
 def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason: str) -> None:
-    with (
-        subprocess.Popen(["printf", "%s", printed], stdout=subprocess.PIPE) as process,
-        pytest.raises(AirtollError) as error,
-    ):
-        linux._wait_for("CTRL-EVENT-CONNECTED", "wpa_supplicant on sta", process)
-    assert str(error.value) == f"lab linux: wpa_supplicant on sta: {reason}"
+    lines = iter([*printed.encode().splitlines(), None])
+    process: Any = SimpleNamespace(next_line=lambda _: next(lines))
+    with pytest.raises(AirtollError) as error:
+        joining.wait_for(joining.JOINED, "wpa_supplicant on sta", "wlan0", process, timeout_s=10.0)
+    assert str(error.value) == f"wpa_supplicant on sta: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (joining.JOINED, "found no network with this name, key management and cipher within 30 s"),
+        (joining.OFFERED, "did not report AP-ENABLED within 30 s"),
+    ],
+)
+def test_a_program_that_is_late_says_what_it_did_not_reach(event: str, reason: str) -> None:
+    def next_line(_: float) -> bytes:
+        raise TimeoutError
+
+    process: Any = SimpleNamespace(next_line=next_line)
+    with pytest.raises(AirtollError, match=reason):
+        joining.wait_for(event, "wpa_supplicant on sta", "wlan0", process, timeout_s=30.0)
 
 
 def test_the_lab_supports_every_ready_made_profile_of_its_ciphers(cell: MakeCell) -> None:
