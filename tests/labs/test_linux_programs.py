@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd, iw, joining, minstrel
 from airtoll.labs.base import RadioRate
@@ -67,16 +70,16 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
             "Line 7: unknown network field\n",
             "Line 7: unknown network field (this version does not have the setting)",
         ),
-        ("wlan0: first\nwlan0: last\n", "last"),
         ("", "it printed nothing"),
     ],
 )
 def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason: str) -> None:
-    lines = iter([*printed.encode().splitlines(), None])
-    process: Any = SimpleNamespace(next_line=lambda _: next(lines))
-    with pytest.raises(AirtollError) as error:
-        joining.wait_for(joining.JOINED, "wpa_supplicant on sta", "wlan0", process, timeout_s=10.0)
-    assert str(error.value) == f"wpa_supplicant on sta: {reason}"
+    agent = str(binary.program())
+    with Connection("sta", [agent, "serve"]) as connection:
+        process = AgentHost("sta", connection, [agent]).popen(["printf", "%s", printed])
+        with pytest.raises(AirtollError) as error:
+            joining.wait_for(joining.JOINED, "lab linux: wpa_supplicant on sta", "wlan0", process, 10)
+    assert str(error.value) == f"lab linux: wpa_supplicant on sta: {reason}"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ TIMEOUT_S: Final = 10.0
 _FREE_S: Final = 5.0
 _POLL_S: Final = 0.1
 
+_UNMANAGED: Final = 10
+"""NetworkManager's state of a device that it leaves alone (NM_DEVICE_STATE_UNMANAGED); a lower number is unknown."""
+
 _IFF_UP: Final = 1  # netdevice(7)
 
 # Arguments: interface, type, "up" or "down", bridge or "".
@@ -109,7 +112,9 @@ class LentInterface:
         """Whether NetworkManager runs on the host and manages the interface."""
         argv = ["nmcli", "--get-values", "GENERAL.STATE", "device", "show", self._interface]
         done = self._host.run(argv, TIMEOUT_S)
-        return done.returncode == 0 and b"(unmanaged)" not in done.stdout and bool(done.stdout.strip())
+        # "100 (connected)", in the language of the host
+        state = re.match(rb"\d+", done.stdout)
+        return done.returncode == 0 and state is not None and int(state[0]) > _UNMANAGED
 
     def _domain(self) -> str:
         """The regulatory domain of the host; "00" is the world's."""
