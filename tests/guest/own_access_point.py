@@ -118,29 +118,46 @@ def main() -> None:
             json.dumps({"before": before, "after": interfaces(), "pending": len(journal.pending())}),
             flush=True,
         )
-    print(json.dumps({"killed": killed(), "leaks": found}))
+    print(json.dumps({"killed": killed(), "all_killed": killed(agents=True), "lost": lost(), "leaks": found}))
 
 
-def killed() -> dict[str, Any]:
-    """The interfaces while a controller measures, after it was killed, and after the next one."""
+def lost() -> dict[str, Any]:
+    """A measurement that goes on after both agents were killed, which restored nothing."""
+    with Journal(INVENTORY) as journal:
+        with ends(journal) as (point, station, _):
+            point.switch(network("ccmp"))
+            station.join(network("ccmp"))
+            for host in (point._host, station._host):
+                os.kill(host.connection._transport.pid, signal.SIGKILL)
+        with ends(journal) as (point, station, _):
+            point.switch(network("sae"))
+            report = station.join(network("sae"))
+            station.restore()
+            point.restore()
+        return {
+            "mismatches": mismatches(network("sae"), report),
+            "after": interfaces(),
+            "pending": len(journal.pending()),
+        }
+
+
+def killed(*, agents: bool = False) -> dict[str, Any]:
+    """The interfaces while a controller measures, after it (and its agents) were killed, and after the next one."""
     with subprocess.Popen([sys.executable, __file__, "wait"], stdout=subprocess.PIPE) as controller:
         assert controller.stdout is not None
-        assert controller.stdout.readline() == b"joined\n", "the station has not joined"
+        supervisors = json.loads(controller.stdout.readline())
         during = interfaces()
-        os.kill(controller.pid, signal.SIGKILL)
+        for process in (*(supervisors if agents else ()), controller.pid):
+            os.kill(process, signal.SIGKILL)
     until_s = time.monotonic() + 20
-    while interfaces() == during and time.monotonic() < until_s:
+    while any(Path(f"/proc/{process}").exists() for process in supervisors) and time.monotonic() < until_s:
         time.sleep(0.1)
+    alone = interfaces()
     agent = str(binary.program())
     with Journal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
         host = AgentHost("new", connection, [agent])
-        failures = journal.replay(lambda _: host)
-        return {
-            "during": during,
-            "after": interfaces(),
-            "failures": failures,
-            "pending": len(journal.pending()),
-        }
+        found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}
+        return {"during": during, "alone": alone, "after": interfaces(), **found}
 
 
 def wait() -> None:
@@ -148,7 +165,7 @@ def wait() -> None:
     with Journal(INVENTORY) as journal, ends(journal) as (point, station, _):
         point.switch(network("sae"))
         station.join(network("sae"))
-        print("joined", flush=True)
+        print([host.connection._transport.pid for host in (point._host, station._host)], flush=True)
         signal.pause()
 
 

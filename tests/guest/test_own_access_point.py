@@ -70,11 +70,18 @@ def test_the_interfaces_are_as_before(last: Callable[[str], Any]) -> None:
     assert last("pending") == 0
 
 
-def test_the_interfaces_are_as_before_after_airtoll_was_killed(last: Callable[[str], Any]) -> None:
-    killed = last("killed")
+@pytest.mark.parametrize("who", ["killed", "all_killed"])
+def test_the_interfaces_are_as_before_after_airtoll_was_killed(last: Callable[[str], Any], who: str) -> None:
+    killed = last(who)
     assert killed["during"] == ["wlan0 type AP up", "wlan1 type managed up", "country US"]
+    if who == "killed":  # the agents alone restore their hosts
+        assert killed["alone"] == last("before")
     assert killed["after"] == last("before")
     assert (killed["failures"], killed["pending"]) == ([], 0)
+
+
+def test_a_measurement_goes_on_after_its_agents_were_killed(last: Callable[[str], Any]) -> None:
+    assert last("lost") == {"mismatches": [], "after": last("before"), "pending": 0}
 
 
 def test_no_process_showed_a_secret(last: Callable[[str], Any]) -> None:
