@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,7 +66,10 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
             "CTRL-EVENT-EAP-TLS-CERT-ERROR reason=1 depth=0 subject='/CN=radius' err='unable to get issuer'",
         ),
         (WRONG_KEY, "WPA: 4-Way Handshake failed - pre-shared key may be incorrect"),
-        ("Line 7: unknown network field\n", "Line 7: unknown network field"),
+        (
+            "Line 7: unknown network field\n",
+            "Line 7: unknown network field (this version does not have the setting)",
+        ),
         ("", "it printed nothing"),
     ],
 )
@@ -76,6 +80,22 @@ def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason:
         with pytest.raises(AirtollError) as error:
             joining.wait_for(joining.JOINED, "lab linux: wpa_supplicant on sta", "wlan0", process, 10)
     assert str(error.value) == f"lab linux: wpa_supplicant on sta: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (joining.JOINED, "found no network with this name, key management and cipher within 30 s"),
+        (joining.OFFERED, "did not report AP-ENABLED within 30 s"),
+    ],
+)
+def test_a_program_that_is_late_says_what_it_did_not_reach(event: str, reason: str) -> None:
+    def next_line(_: float) -> bytes:
+        raise TimeoutError
+
+    process: Any = SimpleNamespace(next_line=next_line)
+    with pytest.raises(AirtollError, match=reason):
+        joining.wait_for(event, "wpa_supplicant on sta", "wlan0", process, timeout_s=30.0)
 
 
 def test_the_lab_supports_every_ready_made_profile_of_its_ciphers(cell: MakeCell) -> None:

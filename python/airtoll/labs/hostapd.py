@@ -86,27 +86,28 @@ def obstacles(
     profile: SecurityProfile,
     bandwidth_mhz: int,
     *,
-    where: str = "lab linux",
-    found: Callable[[str], Version | None] = version,
+    lab: str = "lab linux",
+    machine: str = "this machine",
+    found: Callable[[str], Version | None] | None = None,
 ) -> Iterator[str]:
     """Reasons why these files cannot describe a network. `profile` has a value for every key.
 
-    `found` is the version of a program on the machine that runs it, and `where` names the machine.
+    `found` is the version of a program on the machine that runs it; default: on this machine.
     """
     if profile.cipher.startswith("enhanced"):
-        yield f"security '{level}': {where} has the ciphers of Linux; lab air has Enhanced CCMP"
+        yield f"security '{level}': {lab} has the ciphers of Linux; lab air has Enhanced CCMP"
     for akm in profile.akms:
         if (least := _SINCE.get(akm)) is None:
             continue
         for program in PROGRAMS:
-            has = found(program)
+            has = (found or version)(program)
             if has is not None and has < least:
                 yield (
                     f"security '{level}': wpa_key_mgmt {akm} requires {program} {dotted(least)}, "
-                    f"and {where} has {dotted(has)}"
+                    f"and {machine} has {dotted(has)}"
                 )
     if bandwidth_mhz not in _WIDTHS_MHZ:
-        yield f"bandwidth '{bandwidth_mhz} MHz': {where} supports 20, 40 and 80 MHz"
+        yield f"bandwidth '{bandwidth_mhz} MHz': {lab} supports 20, 40 and 80 MHz"
 
 
 def access_point(

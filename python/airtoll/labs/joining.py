@@ -1,8 +1,7 @@
-"""Programs that offer and join a network, and a station's own report of what it negotiated."""
+"""Programs that offer and join a network, and the report of a station about the negotiated settings."""
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from airtoll.errors import AirtollError
@@ -22,11 +21,29 @@ JOINED: Final = "CTRL-EVENT-CONNECTED"
 _GAVE_UP: Final = b"CTRL-EVENT-SSID-TEMP-DISABLED"
 """The event with which wpa_supplicant reports that it does not try the network again soon."""
 
-_WHY: Final = (
-    *(b"CTRL-EVENT-EAP-TLS-CERT-ERROR", b"EAP-MSCHAPV2: failure", b"CTRL-EVENT-EAP-FAILURE"),
-    *(b"4-Way Handshake failed", b"CTRL-EVENT-AUTH-REJECT", b"CTRL-EVENT-ASSOC-REJECT"),
-)
-"""Words in the lines with which wpa_supplicant explains that it gave up, the most telling first."""
+_CHANNEL: Final = "set another channel, or the country of the access point"
+_RADIO: Final = "the radio or its driver does not have this setting"
+
+_WHY: Final[Mapping[bytes, str]] = {
+    b"CTRL-EVENT-EAP-TLS-CERT-ERROR": "",
+    b"EAP-MSCHAPV2: failure": "",
+    b"CTRL-EVENT-EAP-FAILURE": "",
+    b"4-Way Handshake failed": "",
+    b"CTRL-EVENT-AUTH-REJECT": "check the passphrase",
+    b"CTRL-EVENT-ASSOC-REJECT": "",
+    b" not allowed for AP mode": _CHANNEL,
+    b"does not support configured channel": _CHANNEL,
+    b"does not support": _RADIO,
+    b"Failed to set beacon parameters": _RADIO,
+    b"Line ": "this version does not have the setting",
+    b"Could not ": "",
+}
+"""Words in the lines with which the programs explain a failure, the most telling first, and advice for the user."""
+
+_LATE: Final[Mapping[str, str]] = {
+    JOINED: "found no network with this name, key management and cipher",
+}
+"""The reason if an event does not arrive and the program does not explain why."""
 
 
 def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s: float) -> None:
@@ -36,16 +53,23 @@ def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s
     """
     until_s = time.monotonic() + timeout_s
     printed: list[bytes] = []
-    with suppress(TimeoutError):
+    late = _LATE.get(event, f"did not report {event}")
+    reason = f"{late} within {timeout_s:.0f} s"
+    try:
         while (line := process.next_line(until_s)) is not None:
             printed.append(line.removeprefix(f"{interface}: ".encode()))
             if event.encode() in line:
                 return
             if _GAVE_UP in line:
                 break
-    reasons = (line for why in _WHY for line in printed if why in line)
-    words = last_words(next(reasons, b"\n".join(printed)))
-    raise AirtollError(f"{doing}: {words}")
+        reason = last_words(b"\n".join(printed))
+    except TimeoutError:
+        pass
+    for why, advice in _WHY.items():
+        if (found := next((line for line in printed if why in line), None)) is not None:
+            reason = last_words(found) + (f" ({advice})" if advice else "")
+            break
+    raise AirtollError(f"{doing}: {reason}")
 
 
 def end(process: Process) -> None:

@@ -55,15 +55,15 @@ class Change:
 
     def __init__(self, file: Path, restoring: Restoring, host: Runner) -> None:
         """Register the command with the host's agent. The journal has it already."""
+        self.host = host
         self._file = file
         self._restoring = restoring
-        self._host = host
         self._at_end = host.at_end(restoring.argv, restoring.stdin)
 
     def revert(self) -> None:
         """Revert the change. Raises AirtollError if that fails; then the journal keeps the command."""
-        self._restoring.run(self._host)
-        self._host.forget_at_end(self._at_end)
+        self._restoring.run(self.host)
+        self.host.forget_at_end(self._at_end)
         _remove(self._file)
 
 
@@ -82,6 +82,7 @@ class Journal:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
         _sync(self._folder.parent)
+        self._changes: dict[Path, Change] = {}  # of this process
         self._next = 1 + max((int(file.stem) for file in _files(self._folder)), default=0)
 
     def before(self, host: Runner, what: str, argv: Sequence[str], stdin: bytes = b"") -> Change:
@@ -91,10 +92,11 @@ class Journal:
         self._next += 1
         _write(file, restoring)
         try:
-            return Change(file, restoring, host)
+            change = self._changes[file] = Change(file, restoring, host)
         except BaseException:  # the change is not made
             _remove(file)
             raise
+        return change
 
     def pending(self) -> list[Restoring]:
         """The commands of changes that have not been reverted, in the order in which they must run."""
@@ -103,19 +105,32 @@ class Journal:
     def replay(self, reach: Callable[[str], Runner]) -> list[str]:
         """Revert the changes that another process left. Returns one line per change that could not be reverted.
 
-        `reach` returns a host by its name, and raises AirtollError if it cannot be reached. Call this before any
-        change, or for a host whose agent was lost.
+        `reach` returns a host by its name, and raises AirtollError if it cannot be reached.
         """
         failures = []
         for file in _files(self._folder):
-            restoring = _read(file)
             try:
-                restoring.run(reach(restoring.host))
+                host = reach(_read(file).host)
+                self._revert_left(file, host)
             except AirtollError as error:
                 failures.append(str(error))
-            else:
-                _remove(file)
         return failures
+
+    def recover(self, host: Runner) -> None:
+        """Revert the changes that another process, or a lost connection of this one, left on the host.
+
+        Raises AirtollError if one of them cannot be reverted. Call this before the state of the host is read.
+        """
+        for file in _files(self._folder):
+            if _read(file).host == host.name:
+                self._revert_left(file, host)
+
+    def _revert_left(self, file: Path, host: Runner) -> None:
+        """Revert a change unless it was made through this connection of the host."""
+        change = self._changes.get(file)
+        if change is None or change.host is not host:
+            _read(file).run(host)
+            _remove(file)
 
     def close(self) -> None:
         """Release the journal. It keeps the changes that have not been reverted."""

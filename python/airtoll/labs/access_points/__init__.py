@@ -6,8 +6,8 @@
 - `hook`: a command of the user
 - `prompt`: the user, who sets the access point by hand
 - `fixed`: an access point that nobody switches
-- `station`: a station that joins the network, and its report of what was negotiated
-- `lending`: the wireless interface of a host, taken from NetworkManager and returned
+- `station`: a station that joins the network, and its report of the negotiated settings
+- `lending`: the wireless interface of a host, lent by NetworkManager for a measurement
 
 An access point registers each change in the journal (`airtoll.labs.journal`) before it makes the change.
 """

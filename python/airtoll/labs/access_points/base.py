@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import UsageError
+from airtoll.labs.base import last_words
 from airtoll.study.factors import GuardInterval, Phy
 from airtoll.study.security import EAP, SecurityProfile
 
 _SSID_MAX_B: Final = 32
 _PASSPHRASE: Final = re.compile(r"[ -~]{8,63}")  # IEEE Std 802.11-2020, J.4.1
 _WEP_DIGITS: Final = {"wep40": 10, "wep104": 26}
+_NO_CONNECTION: Final = 255
+_WITHOUT_HT: Final = (*_WEP_DIGITS, "tkip")
 _RADAR: Final = range(52, 145)
 """Channels of the 5 GHz band that radar detection can close (DFS)."""
 
@@ -91,6 +95,11 @@ def obstacle(network: Network) -> str | None:
         return f"channel {network.channel} is in the 2.4 GHz band, which phy {network.phy} does not have"
     if network.channel > 14 and network.phy in ("dsss", "erp"):
         return f"channel {network.channel} is in the 5 GHz band, which phy {network.phy} does not have"
+    if network.phy in ("ht", "vht") and network.profile.cipher in _WITHOUT_HT:
+        return (
+            f"security '{network.level}': access points turn phy {network.phy} off with WEP and TKIP "
+            "(IEEE Std 802.11-2020, 12.6.3): use phy ofdm or erp"
+        )
     return None
 
 
@@ -153,8 +162,14 @@ class ShellHost:
     def run(
         self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
-        return self._through.run(self._command(argv), timeout_s, stdin)
+        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it.
+
+        Raises LostError for the exit status 255, with which ssh(1) reports that it has no connection.
+        """
+        done = self._through.run(self._command(argv), timeout_s, stdin)
+        if done.returncode == _NO_CONNECTION:
+            raise LostError(f"host {self.name}: {last_words(done.stderr, done.stdout)}")
+        return done
 
     def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
         """Let the command run when the connection ends for any reason. Returns a number for `forget_at_end`."""

@@ -46,6 +46,7 @@ class Hook:
     def switch(self, network: Network) -> dict[str, Any]:
         """Run the command with the action `apply`. Raises AirtollError with its last words if it fails."""
         if self._change is None:
+            self._journal.recover(self._controller)
             argv, stdin = self._call("restore")
             self._change = self._journal.before(self._controller, "the access point by the hook", argv, stdin)
         argv, stdin = self._call("apply", network)

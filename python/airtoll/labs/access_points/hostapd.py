@@ -33,9 +33,14 @@ class Hostapd:
             return why
         if network.profile.eap_server == "freeradius":
             return f"security '{network.level}': eap_server freeradius: use hostapd's own server"
-        where = f"host {self._host.name}"
+        machine = f"host {self._host.name}"
         found = hostapd.obstacles(
-            network.level, network.profile, network.bandwidth_mhz, where=where, found=self._version
+            network.level,
+            network.profile,
+            network.bandwidth_mhz,
+            lab=self.name,
+            machine=machine,
+            found=self._version,
         )
         return next(found, None)
 
@@ -80,6 +85,6 @@ class Hostapd:
             self._process = None
 
     def restore(self) -> None:
-        """End hostapd and return the interface as it was. Raises AirtollError if that fails."""
+        """End hostapd and return the interface to its earlier state. Raises AirtollError if that fails."""
         self._stop()
         self._lent.give_back()

@@ -1,4 +1,4 @@
-"""The wireless interface of a host, taken from NetworkManager for a measurement and returned as it was."""
+"""The wireless interface of a host, lent by NetworkManager for a measurement."""
 
 import re
 import time
@@ -14,6 +14,9 @@ TIMEOUT_S: Final = 10.0
 
 _FREE_S: Final = 5.0
 _POLL_S: Final = 0.1
+
+_UNMANAGED: Final = 10
+"""NetworkManager's state of a device that it leaves alone (NM_DEVICE_STATE_UNMANAGED); a lower number is unknown."""
 
 _IFF_UP: Final = 1  # netdevice(7)
 
@@ -46,6 +49,7 @@ class LentInterface:
         if self._taken:
             return
         interface = self._interface
+        self._journal.recover(self._host)
         state = self._state()
         if self._is_managed():
             self._before("NetworkManager", ["nmcli", "device", "set", interface, "managed", "yes"])
@@ -58,7 +62,7 @@ class LentInterface:
         self._taken = True
 
     def give_back(self) -> None:
-        """Return the interface as it was. Raises AirtollError if that fails."""
+        """Return the interface to its earlier state. Raises AirtollError if that fails."""
         while self._changes:
             self._changes[-1].revert()
             self._changes.pop()
@@ -93,7 +97,8 @@ class LentInterface:
         """Wait until no wpa_supplicant controls the interface: NetworkManager takes a moment to tell its own."""
         until_s = time.monotonic() + _FREE_S
         while True:
-            answer = self._host.run(["wpa_cli", "-i", self._interface, "ping"], TIMEOUT_S)
+            argv = ["wpa_cli", "-s", self._host.folder(), "-i", self._interface, "ping"]
+            answer = self._host.run(argv, TIMEOUT_S)
             if not answer.stdout.strip().endswith(b"PONG"):
                 return
             if time.monotonic() > until_s:
@@ -107,7 +112,9 @@ class LentInterface:
         """Whether NetworkManager runs on the host and manages the interface."""
         argv = ["nmcli", "--get-values", "GENERAL.STATE", "device", "show", self._interface]
         done = self._host.run(argv, TIMEOUT_S)
-        return done.returncode == 0 and b"(unmanaged)" not in done.stdout and bool(done.stdout.strip())
+        # "100 (connected)", in the language of the host
+        state = re.match(rb"\d+", done.stdout)
+        return done.returncode == 0 and state is not None and int(state[0]) > _UNMANAGED
 
     def _domain(self) -> str:
         """The regulatory domain of the host; "00" is the world's."""

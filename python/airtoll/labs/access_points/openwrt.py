@@ -24,31 +24,32 @@ CONFIG: Final = "/etc/config/wireless"
 _STATUS: Final = ("ubus", "call", "network.wireless", "status")
 _COMMAND_S: Final = 20.0
 _UP_S: Final = 60.0
-_POLL_S: Final = 0.5
+_POLL_S: Final = 0.2
 _WIDTHS_MHZ: Final = (20, 40, 80)
 
-# The batch is standard input. uci reports errors only in words; the changes wait in a folder of their own.
+# Argument: value of the option `airtoll`. The batch is standard input. uci reports errors only in words.
 _CHANGE: Final = """
 umask 077
-folder=$(mktemp -d /tmp/airtoll.XXXXXX) || exit
-trap 'rm -rf "$folder"' EXIT
-uci -P "$folder" batch 2> "$folder/errors"
-if [ -s "$folder/errors" ]; then cat "$folder/errors" >&2; exit 1; fi
-uci -P "$folder" commit wireless
+folder=/tmp/$1
+rm -rf "$folder" && mkdir "$folder" || exit
+trap 'rm -rf "$folder" "$folder.errors"' EXIT
+uci -t "$folder" batch 2> "$folder.errors"
+if [ -s "$folder.errors" ]; then cat "$folder.errors" >&2; exit 1; fi
+uci -t "$folder" commit wireless
 """
 
 # Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input. The flag
 # remains while OpenWrt has not loaded the restored file.
 _RESTORE: Final = """
 umask 077
-flag=/tmp/.airtoll-$2
+flag=/tmp/$2.flag
 if grep -qF "$2" "$1"; then
-    new=$(mktemp "${1%/*}/.airtoll.XXXXXX") || exit
-    trap 'rm -f "$new"' EXIT
+    new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
     cp -p "$1" "$new" && cat > "$new" || exit
     if [ "$(wc -c < "$new")" -ne "$3" ]; then echo "the copy is not complete" >&2; exit 1; fi
     : > "$flag" && mv "$new" "$1" && sync || exit
 fi
+rm -rf "/tmp/$2" "/tmp/$2.errors" "${1%/*}/.$2."*
 if [ -e "$flag" ]; then wifi reload && rm -f "$flag"; fi
 """
 
@@ -99,6 +100,8 @@ class OpenWrt:
 
         Raises AirtollError if OpenWrt refuses the settings or does not offer the network in time.
         """
+        if self._change is None:
+            self._journal.recover(self._host)
         sections = self._sections()
         section, radio = self._chosen(sections)
         self._check_band(sections[radio], radio, network)
@@ -108,7 +111,7 @@ class OpenWrt:
         of_radio = _of_radio(network)
         obsolete = [name for name in _BY_OTHERS if name in sections[section]]
         batch = _batch(section, of_network, radio, of_radio, obsolete)
-        self._do(["sh", "-c", _CHANGE], "".join(f"{line}\n" for line in batch).encode())
+        self._do(["sh", "-c", _CHANGE, "sh", self._marker], "".join(f"{line}\n" for line in batch).encode())
         self._do(["wifi", "reload"])
         interface = self._wait_until_up(radio, of_network, of_radio)
         others = [
@@ -243,8 +246,6 @@ def _obstacles(network: Network) -> Iterator[str]:
         yield f"{level}: OpenWrt has the ciphers of Linux; lab air has Enhanced CCMP"
     if profile.eap is not None:
         yield f"{level}: airtoll does not set up 802.1X on OpenWrt: use an access point of kind hook"
-    if profile.ciphers == ("tkip",) and network.phy in ("ht", "vht"):
-        yield f"{level}: OpenWrt adds CCMP to TKIP with phy {network.phy}: use phy ofdm or erp"
     if profile.akms and frozenset(profile.ciphers) not in _SUFFIXES:
         yield f"{level}: OpenWrt cannot combine the ciphers {', '.join(profile.ciphers)}"
 

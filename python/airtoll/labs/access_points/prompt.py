@@ -37,7 +37,7 @@ class Prompt:
     name = "prompt"
 
     def __init__(self, ask: Callable[[str], None] = ask_on_terminal) -> None:
-        """`ask` shows a text and returns when the user has done what it says."""
+        """`ask` shows a text and returns when the user has followed it."""
         self._ask = ask
         self._has_switched = False
 

@@ -1,4 +1,4 @@
-"""A station of a real network, and its report of what it negotiated."""
+"""A station of a real network, and its report of the negotiated settings."""
 
 import json
 import subprocess
@@ -72,7 +72,7 @@ class OwnStation:
             self._process = None
 
     def restore(self) -> None:
-        """Leave the network and return the interface as it was. Raises AirtollError if that fails."""
+        """Leave the network and return the interface to its earlier state. Raises AirtollError if that fails."""
         self.leave()
         self._lent.give_back()
 
@@ -115,7 +115,7 @@ class NotJoinedError(AirtollError):
 
 
 def report(host: AgentHost, interface: str, control: str | None = None) -> dict[str, Any]:
-    """What a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
+    """The settings that a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
 
     wpa_supplicant reports the ciphers and the key management, through the control interface in the folder `control`
     (default: its own default). nl80211 reports the channel, its width and the protection of management frames. Raises
@@ -138,10 +138,11 @@ def _ssid(encoded: str) -> str:
 
 
 def _ask(host: AgentHost, interface: str, control: str | None, request: str) -> dict[str, str]:
-    folder = [] if control is None else ["-p", control]
+    # The socket of wpa_cli need not be in /tmp, which may be read-only.
+    sockets = ["-s", host.folder(), *([] if control is None else ["-p", control])]
     doing = f"host {host.name}: wpa_cli on {interface}"
     try:
-        done = host.run(["wpa_cli", *folder, "-i", interface, request], TIMEOUT_S)
+        done = host.run(["wpa_cli", *sockets, "-i", interface, request], TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise AirtollError(f"{doing}: no answer within {TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:

@@ -1,0 +1,173 @@
+"""Runs in a guest with two radios: hostapd and wpa_supplicant on them, through agents, as on real hosts.
+
+Prints one JSON object per level, then the state of the interfaces after the end, after an airtoll that was killed, and
+processes whose arguments or environment contained a secret.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
+from airtoll.errors import AirtollError
+from airtoll.labs.access_points.base import Network
+from airtoll.labs.access_points.hostapd import Hostapd
+from airtoll.labs.access_points.station import OwnStation, StationByHand, mismatches
+from airtoll.labs.journal import Journal
+from airtoll.study.link import LinkSettings
+from airtoll.study.security import READY_MADE
+
+INVENTORY = Path("/run/job/lab.toml")
+SECRET = "words that no process may show"  # noqa: S105 - of this test
+WEP_KEYS = {"wep40": "0123456789", "wep104": "0123456789abcdef0123456789"}
+LEVELS = (
+    *("open", "wep104", "tkip", "ccmp", "ccmp256", "gcmp", "gcmp256"),
+    *("sae", "owe", "wpa3-transition", "wpa2-eap"),
+)
+
+
+def network(level: str) -> Network:
+    is_old = level in ("wep104", "tkip")
+    return Network(
+        level=level,
+        profile=READY_MADE[level].on(LinkSettings()),
+        ssid='Zoé\'s "lab"',
+        secret=WEP_KEYS.get(level, SECRET),
+        phy="ofdm" if is_old else "vht",
+        bandwidth_mhz=20 if is_old else 80,
+        gi="long" if is_old else "short",
+        channel=44,
+        country="US",
+    )
+
+
+@contextmanager
+def ends(journal: Journal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
+    """An access point on wlan0 and a station on wlan1."""
+    agent = str(binary.program())
+    with ExitStack() as stack:
+        hosts = []
+        for name in ("ap", "sta"):
+            connection = stack.enter_context(Connection(name, [agent, "serve"]))
+            hosts.append(AgentHost(name, connection, [agent]))
+        yield (
+            Hostapd(hosts[0], "wlan0", journal),
+            OwnStation(hosts[1], "wlan1", journal),
+            StationByHand(hosts[1], "wlan1", timeout_s=0.0),
+        )
+
+
+def interfaces() -> list[str]:
+    """Names, types and states of the interfaces, and the regulatory domain."""
+    states = []
+    for name in ("wlan0", "wlan1"):
+        info = subprocess.run(["iw", "dev", name, "info"], capture_output=True, text=True, check=True).stdout
+        kind = next(line.strip() for line in info.splitlines() if line.startswith("\ttype"))
+        is_up = int(Path(f"/sys/class/net/{name}/flags").read_text(), 16) & 1
+        states.append(f"{name} {kind} {'up' if is_up else 'down'}")
+    reg = subprocess.run(["iw", "reg", "get"], capture_output=True, text=True, check=True).stdout
+    states.append(next(line for line in reg.splitlines() if line.startswith("country")).partition(":")[0])
+    return states
+
+
+def leaks() -> list[str]:
+    """Processes whose arguments or environment contain a secret."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            try:
+                content = (process / name).read_bytes()
+            except OSError:  # it has ended
+                continue
+            if any(secret.encode() in content for secret in (SECRET, *WEP_KEYS.values())):
+                found.append(f"{process.name} {name}: {content[:80]!r}")
+    return found
+
+
+def main() -> None:
+    before = interfaces()
+    found: list[str] = []
+    with Journal(INVENTORY) as journal, ends(journal) as (point, station, by_hand):
+        for level in LEVELS:
+            own = network(level)
+            outcome: dict[str, Any] = {"level": level, "obstacle": point.obstacle(own)}
+            try:
+                outcome["access_point"] = point.switch(own)
+                outcome["station"] = report = station.join(own)
+                outcome["mismatches"] = mismatches(own, report)
+                found += leaks()
+            except AirtollError as error:
+                outcome["error"] = str(error)
+            print(json.dumps(outcome), flush=True)
+        try:
+            by_hand.join(network("ccmp"))
+        except AirtollError as error:
+            print(json.dumps({"by_hand": str(error)}))
+        station.restore()
+        point.restore()
+        print(
+            json.dumps({"before": before, "after": interfaces(), "pending": len(journal.pending())}),
+            flush=True,
+        )
+    print(json.dumps({"killed": killed(), "all_killed": killed(agents=True), "lost": lost(), "leaks": found}))
+
+
+def lost() -> dict[str, Any]:
+    """A measurement that goes on after both agents were killed, which restored nothing."""
+    with Journal(INVENTORY) as journal:
+        with ends(journal) as (point, station, _):
+            point.switch(network("ccmp"))
+            station.join(network("ccmp"))
+            for host in (point._host, station._host):
+                os.kill(host.connection._transport.pid, signal.SIGKILL)
+        with ends(journal) as (point, station, _):
+            point.switch(network("sae"))
+            report = station.join(network("sae"))
+            station.restore()
+            point.restore()
+        return {
+            "mismatches": mismatches(network("sae"), report),
+            "after": interfaces(),
+            "pending": len(journal.pending()),
+        }
+
+
+def killed(*, agents: bool = False) -> dict[str, Any]:
+    """The interfaces while a controller measures, after it (and its agents) were killed, and after the next one."""
+    with subprocess.Popen([sys.executable, __file__, "wait"], stdout=subprocess.PIPE) as controller:
+        assert controller.stdout is not None
+        supervisors = json.loads(controller.stdout.readline())
+        during = interfaces()
+        for process in (*(supervisors if agents else ()), controller.pid):
+            os.kill(process, signal.SIGKILL)
+    until_s = time.monotonic() + 20
+    while any(Path(f"/proc/{process}").exists() for process in supervisors) and time.monotonic() < until_s:
+        time.sleep(0.1)
+    alone = interfaces()
+    agent = str(binary.program())
+    with Journal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
+        host = AgentHost("new", connection, [agent])
+        found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}
+        return {"during": during, "alone": alone, "after": interfaces(), **found}
+
+
+def wait() -> None:
+    """Offer and join a network, then wait to be killed."""
+    with Journal(INVENTORY) as journal, ends(journal) as (point, station, _):
+        point.switch(network("sae"))
+        station.join(network("sae"))
+        print([host.connection._transport.pid for host in (point._host, station._host)], flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    wait() if sys.argv[1:] == ["wait"] else main()
