@@ -1,8 +1,8 @@
 """Machines behind SSH, joined by emulated air, with an access point that a hook switches.
 
 `serve` holds the air: a process that opens a new link for each network that the hook asks for. The machines are the
-hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, so no port is opened. In a guest, where no
-SSH server runs, the folder `bin` beside the inventory has a stand-in for ssh.
+hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, so no port is opened. In a guest, where
+no SSH server runs, the folder `bin` beside the inventory has a stand-in for ssh.
 """
 
 import json

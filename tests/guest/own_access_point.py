@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def lost() -> dict[str, Any]:
-    """A measurement that goes on after both agents were killed, which restored nothing."""
+    """A measurement that continues after both agents were killed, which restored nothing."""
     with Journal(INVENTORY) as journal:
         with ends(journal) as (point, station, _):
             point.switch(network("ccmp"))

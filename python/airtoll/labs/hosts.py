@@ -380,7 +380,7 @@ class Hosts:
 
 
 def _roles(cell: Cell) -> Sequence[str]:
-    """The hosts that a cell requires: those that exchange packets."""
+    """The hosts that exchange packets in a cell."""
     return tuple(dict.fromkeys(role for pair in pairs(cell) for role in pair))
 
 
