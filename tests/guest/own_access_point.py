@@ -26,6 +26,10 @@ from airtoll.labs.journal import Journal
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "labs" / "access_points"))
+
+from openwrt_stand_in import leaks
+
 INVENTORY = Path("/run/job/lab.toml")
 SECRET = "words that no process may show"  # noqa: S105 - of this test
 WEP_KEYS = {"wep40": "0123456789", "wep104": "0123456789abcdef0123456789"}
@@ -79,20 +83,6 @@ def interfaces() -> list[str]:
     return states
 
 
-def leaks() -> list[str]:
-    """Processes whose arguments or environment contain a secret."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        for name in ("cmdline", "environ"):
-            try:
-                content = (process / name).read_bytes()
-            except OSError:  # it has ended
-                continue
-            if any(secret.encode() in content for secret in (SECRET, *WEP_KEYS.values())):
-                found.append(f"{process.name} {name}: {content[:80]!r}")
-    return found
-
-
 def main() -> None:
     before = interfaces()
     found: list[str] = []
@@ -104,7 +94,7 @@ def main() -> None:
                 outcome["access_point"] = point.switch(own)
                 outcome["station"] = report = station.join(own)
                 outcome["mismatches"] = mismatches(own, report)
-                found += leaks()
+                found += leaks([SECRET, *WEP_KEYS.values()])
             except AirtollError as error:
                 outcome["error"] = str(error)
             print(json.dumps(outcome), flush=True)

@@ -14,8 +14,8 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -40,7 +40,7 @@ class Restoring:
     def run(self, host: Runner) -> None:
         """Run the command. Raises AirtollError if it fails."""
         try:
-            done = host.run(self.argv, _TIMEOUT_S, self.stdin)
+            done = host.run(self.argv, _TIMEOUT_S, self.stdin or None)
         except subprocess.TimeoutExpired:
             raise AirtollError(
                 f"host {self.host}: restoring {self.what} took more than {_TIMEOUT_S:.0f} s"
@@ -58,7 +58,7 @@ class Change:
         self.host = host
         self._file = file
         self._restoring = restoring
-        self._at_end = host.at_end(restoring.argv, restoring.stdin)
+        self._at_end = host.at_end(restoring.argv, restoring.stdin or None)
 
     def revert(self) -> None:
         """Revert the change. Raises AirtollError if that fails; then the journal keeps the command."""
@@ -71,26 +71,31 @@ class Journal:
     """The changes of the hosts of an inventory. No other process can open the journal at the same time."""
 
     def __init__(self, inventory: Path) -> None:
-        """Open the journal. Raises UsageError if another airtoll has it open."""
+        """Open the journal. Raises UsageError if another airtoll has it open, AirtollError if it cannot be written."""
         self._folder = folder(inventory)
         self._inventory = inventory
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with _reporting(self._folder):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _sync(self._folder.parent)
+            self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
-        _sync(self._folder.parent)
         self._changes: dict[Path, Change] = {}  # of this process
         self._next = 1 + max((int(file.stem) for file in _files(self._folder)), default=0)
 
     def before(self, host: Runner, what: str, argv: Sequence[str], stdin: bytes = b"") -> Change:
-        """Register the command that reverts a change, before the change is made. `what` is the changed object."""
+        """Register the command that reverts a change, before the change is made. `what` is the changed object.
+
+        Raises AirtollError if the journal cannot be written, or if the host is lost.
+        """
         restoring = Restoring(what, host.name, tuple(argv), stdin)
         file = self._folder / f"{self._next:06}.json"
         self._next += 1
-        _write(file, restoring)
+        with _reporting(file):
+            _write(file, restoring)
         try:
             change = self._changes[file] = Change(file, restoring, host)
         except BaseException:  # the change is not made
@@ -110,8 +115,7 @@ class Journal:
         failures = []
         for file in _files(self._folder):
             try:
-                host = reach(_read(file).host)
-                self._revert_left(file, host)
+                self._revert_left(file, reach(_read(file).host))
             except AirtollError as error:
                 failures.append(str(error))
         return failures
@@ -183,8 +187,22 @@ def _write(file: Path, restoring: Restoring) -> None:
 
 
 def _read(file: Path) -> Restoring:
-    words = json.loads(file.read_text(encoding="utf-8"))
-    return Restoring(words["what"], words["host"], tuple(words["argv"]), base64.b64decode(words["stdin"]))
+    with _reporting(file):
+        content = file.read_text(encoding="utf-8")
+    try:
+        words = json.loads(content)
+        return Restoring(words["what"], words["host"], tuple(words["argv"]), base64.b64decode(words["stdin"]))
+    except (ValueError, KeyError, TypeError):
+        raise AirtollError(f"{file}: is damaged: restore the host by hand, then delete the file") from None
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turn an OSError into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise AirtollError(f"{path}: {error.strerror or error}") from None
 
 
 def _remove(file: Path) -> None:

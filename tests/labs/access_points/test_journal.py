@@ -129,3 +129,19 @@ def test_a_change_that_the_host_refuses_to_keep_is_not_in_the_journal(state: Pat
 def test_inventories_have_journals_of_their_own(state: Path) -> None:
     with Journal(inventory(state)), Journal(state / "other" / "lab.toml"):
         pass
+
+
+def test_a_journal_that_cannot_be_used_is_one_line(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = reach(state, "ap")
+    with Journal(inventory(state)) as opened:
+        opened.before(host, "a file", ["true"])
+        (file,) = journal.folder(inventory(state)).glob("*.json")
+        file.write_text("[]")
+        assert opened.replay(lambda _: host) == [
+            f"{file}: is damaged: restore the host by hand, then delete the file"
+        ]
+    host.connection.close()
+    (state / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(state / "file"))
+    with pytest.raises(AirtollError, match="Not a directory"):
+        Journal(inventory(state))

@@ -89,6 +89,8 @@ class Network:
 
 def obstacle(network: Network) -> str | None:
     """Return why no kind of access point that airtoll drives can offer the network, or None."""
+    if network.profile.cipher.startswith("enhanced"):
+        return f"security '{network.level}': no access point has Enhanced CCMP; lab air has it"
     if network.channel in _RADAR:
         return f"channel {network.channel} is subject to radar detection: use a channel from 36 to 48 or from 149"
     if network.channel <= 14 and network.phy in ("ofdm", "vht"):

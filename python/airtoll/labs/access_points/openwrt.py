@@ -242,8 +242,6 @@ def _obstacles(network: Network) -> Iterator[str]:
         yield f"bandwidth '{network.bandwidth_mhz} MHz': OpenWrt supports 20, 40 and 80 MHz"
     if network.phy == "dsss":
         yield "phy 'dsss': OpenWrt cannot disable the rates of 802.11g"
-    if profile.cipher.startswith("enhanced"):
-        yield f"{level}: OpenWrt has the ciphers of Linux; lab air has Enhanced CCMP"
     if profile.eap is not None:
         yield f"{level}: airtoll does not set up 802.1X on OpenWrt: use an access point of kind hook"
     if profile.akms and frozenset(profile.ciphers) not in _SUFFIXES:
