@@ -1,7 +1,7 @@
 """A pytest plugin: measurements and rules in a test suite of your own.
 
-Enable it with `pytest_plugins = ["airtoll.pytest"]`. The fixture `airtoll` performs a study. Its result can be judged by
-rules of `airtoll gate`:
+Enable it with `pytest_plugins = ["airtoll.pytest"]`. The fixture `airtoll` performs a study, and rules of
+`airtoll gate` judge the result:
 
     def test_wpa2_is_cheap(airtoll):
         airtoll("router.toml", lab="hosts", inventory="lab.toml").gate("cost(throughput) of ccmp <= 5 %")
