@@ -46,6 +46,7 @@ def test_nothing_remains_on_the_host_when_ssh_is_killed(way: Ssh, tmp_path: Path
     host.connection._transport.kill()
     assert wait_until(lambda: not runs(daemon))
     assert wait_until((tmp_path / "restored").exists)
+    host.connection.close()
 
 
 def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
