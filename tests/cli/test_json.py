@@ -117,6 +117,7 @@ def test_run_and_report(airtoll: Airtoll, result: Path) -> None:
         "finished": 4,
         "valid": 4,
         "invalid": 0,
+        "repeated": 0,
         "not_needed": 0,
         "remaining": 0,
     }

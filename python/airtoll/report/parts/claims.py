@@ -171,10 +171,11 @@ class Claims:
         values = {
             cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell, tested.metric.name)
         }
-        measured = change_of(tested, values, relative=tested.metric.relative)
+        in_sessions = self.data.in_sessions
+        measured = change_of(tested, values, relative=tested.metric.relative, in_sessions=in_sessions)
         expected = {cell: self.data.expected.get((cell, tested.metric.name)) for cell in values}
         predicted = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
-        model = change_of(tested, predicted, relative=measured.in_percent)
+        model = change_of(tested, predicted, relative=measured.in_percent, in_sessions=in_sessions)
         return Judged(
             tested,
             places,
