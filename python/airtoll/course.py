@@ -46,7 +46,9 @@ class Course:
         self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
         self._retries = 0 if _is_virtual(plan) else plan.method.retries
         self._done: set[str] = set()
-        self._latest: dict[int, RunRecord] = {}  # last attempt of each run, by order
+        self._latest: dict[
+            int, tuple[int, bool]
+        ] = {}  # last attempt of each run and whether it is valid, by order
         # cell -> metric -> values of the valid runs, by replicate
         self._values: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         self._levels: dict[Cell, set[Cell]] = defaultdict(set)
@@ -75,7 +77,7 @@ class Course:
     def _add(self, record: RunRecord, values: Iterable[tuple[str, float]]) -> None:
         run = record.run
         self._done.add(run.id)
-        self._latest[run.order] = record
+        self._latest[run.order] = run.attempt, record.verdict.valid
         if record.verdict.valid and not run.discard:
             for metric, value in values:
                 self._values[run.cell][metric][run.replicate] = value
@@ -95,10 +97,10 @@ class Course:
 
     def again(self, run: Run) -> Run | None:
         """The next attempt of a run whose attempts are all invalid; None if it may not be repeated (again)."""
-        latest = self._latest.get(run.order)
-        if latest is None or latest.verdict.valid or run.discard or latest.run.attempt > self._retries:
+        attempt, is_valid = self._latest.get(run.order, (0, True))
+        if is_valid or run.discard or attempt > self._retries:
             return None
-        return run.model_copy(update={"attempt": latest.run.attempt + 1})
+        return run.model_copy(update={"attempt": attempt + 1})
 
     def decided(self, begun: Collection[str]) -> Iterator[Run]:
         """The remaining runs that no unfinished run can affect, without the runs with ids in `begun`.

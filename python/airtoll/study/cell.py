@@ -96,16 +96,14 @@ class Run(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    order: int  # 1-based position in the plan; runs are executed in this order
+    order: int  # 1-based position in the plan; runs are executed in this order, except repeats
     block: int  # runs that are compared: they differ only in security, or are one session of every setting
     replicate: int  # 1-based
     discard: bool  # one of the first replicates: measured and stored, but excluded from every statistic
     seed: int  # shared by the runs of a replicate that differ only in security
     cell: Cell
     # Keys with a default were added after the first version.
-    session: int | None = (
-        None  # 1-based; the access point is set up once per session. None: switching by block
-    )
+    session: int | None = None  # 1-based; has one setting of the access point. None: switching by block
     attempt: int = 1  # above 1: repeats the run of the plan, whose earlier attempts are invalid
 
     @property
