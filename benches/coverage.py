@@ -6,6 +6,7 @@ rounding. The tests call `simulated` with fewer experiments.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,10 @@ from airtoll.stats import (
     Fixed,
     Interval,
     Precision,
+    RunNumber,
     StoppingRule,
+    aligned,
+    by_unit,
     describe_all,
     enough,
     fit,
@@ -27,6 +31,9 @@ from airtoll.stats import (
     paired_ratios,
 )
 from airtoll.stats.equivalence import LogMean, equivalences
+from airtoll.stats.paired import Pairs
+from airtoll.study import Study, expand
+from airtoll.study.cell import Run
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -40,6 +47,14 @@ BLOCK_CV = 0.10
 """Coefficient of variation of the drift between blocks, which both runs of a pair share."""
 CELLS = 4
 """Pairs of cells of a matched ratio and of an interaction."""
+SESSIONS = (3, 4, 6, 10)
+"""Sessions of each setting of the access point."""
+RUNS = 5
+"""Runs of each cell in a session."""
+SESSION_CV = 0.03
+"""Coefficient of variation of the effect of a session, which all its runs share."""
+DRIFT = 0.10
+"""Change of the mean from the first to the last run of a study in sessions, as a share of the mean."""
 NOMINAL, LOW, HIGH = 95.0, 93.0, 97.0
 
 
@@ -137,6 +152,69 @@ def simulated(draw: Draw, n: int, experiments: int, *, bca: bool = True) -> dict
     return result
 
 
+def session_runs(sessions: int) -> tuple[Run, ...]:
+    """The runs of a study of open and CCMP with `CELLS` packet sizes in sessions."""
+    factors = {
+        "security": ["open", "ccmp"],
+        "transport": ["udp"],
+        "ip": ["ipv4"],
+        "packet_size": [128 * (1 + size) for size in range(CELLS)],
+        "phy": ["ofdm"],
+        "rate": [54],
+    }
+    method = {"repeats": RUNS * sessions, "duration": 1, "switching": "session", "sessions": sessions}
+    made = {"name": "made", "text": "", "path": Path("made.toml"), "title": "Made", "factors": factors}
+    return expand(Study.model_validate({**made, "method": method})).runs
+
+
+def in_sessions(
+    draw: Draw, sessions: int, experiments: int, *, drift: float = 0.0
+) -> dict[str, Coverage | None]:
+    """The coverage of each kind of interval with sessions, by the name of the interval.
+
+    An interval "over runs" is that of the same values if each run counts as a unit. `drift` is the steady change of all
+    values from the first to the last run, as a share of the mean.
+    """
+    runs = session_runs(sessions)
+    random = np.random.default_rng([sessions, experiments])
+    means = MEAN * np.array([COST if run.cell.security == "ccmp" else 1.0 for run in runs])
+    means *= 1 + drift * np.linspace(-0.5, 0.5, len(runs))
+    session = np.array([run.session for run in runs]) - 1
+    units: dict[str, Callable[[Run], int]] = {
+        "sessions": lambda run: run.round,
+        "runs": lambda run: run.replicate,
+    }
+    cells = sorted(
+        {run.cell for run in runs if run.cell.security == "ccmp"}, key=lambda cell: cell.packet_size
+    )
+    baselines = [cell.model_copy(update={"security": "open"}) for cell in cells]
+    sets: dict[str, list[list[Pairs]]] = {name: [] for name in units}
+    for _ in range(experiments):
+        effects = 1 + SESSION_CV * random.standard_normal(2 * sessions)
+        drawn = (means * effects[session] * draw(random, (len(runs),))).tolist()
+        numbers = [RunNumber(run.id, "throughput", value) for run, value in zip(runs, drawn, strict=True)]
+        for name, unit in units.items():
+            found = by_unit(numbers, runs, unit)["throughput"]
+            sets[name].append(aligned((found[a], found[b]) for a, b in zip(baselines, cells, strict=True)))
+    result: dict[str, Coverage | None] = {}
+    for name, of_name in sets.items():
+        pairs = [of_cells[0] for of_cells in of_name]
+        difference = (COST - 1) * MEAN
+        opens = describe_all([a for a, _ in pairs])
+        welch = (independent_difference(a, b) for a, b in pairs)
+        matched = (matched_ratio(of_cells, in_sessions=name == "sessions") for of_cells in of_name)
+        result |= {
+            f"mean, over {name}": coverage((s.ci95_t for s in opens), MEAN),
+            f"paired difference, over {name}": coverage(
+                (d.ci95_t for d in paired_differences(pairs)), difference
+            ),
+            f"paired ratio, over {name}": coverage((r.ci95_t for r in paired_ratios(pairs)), COST),
+            f"Welch, over {name}": coverage((w.ci95_t for w in welch), difference),
+            f"matched ratio, over {name}": coverage((m.ci95_t for m in matched), COST),
+        }
+    return result
+
+
 def stopped(
     rule: StoppingRule, draw: Draw, experiments: int, extra: int = 0
 ) -> tuple[Coverage | None, float, tuple[int, int]]:
@@ -226,6 +304,30 @@ arithmetic means by half the difference of their variances: 0.05 % for spreads o
     return "\n\n".join((head, *parts, tail))
 
 
+def switching() -> str:
+    """Coverage if the access point is switched by session."""
+    columns = {n: in_sessions(normal, n, EXPERIMENTS) for n in SESSIONS}
+    drifting = {n: in_sessions(normal, n, EXPERIMENTS, drift=DRIFT) for n in SESSIONS}
+    compared = "paired ratio, over sessions"
+    rows = [(name, *(word(columns[n][name]) for n in SESSIONS)) for name in columns[SESSIONS[0]]]
+    rows.append((f"{compared}, with a drift", *(word(drifting[n][compared]) for n in SESSIONS)))
+    head = ("interval", *(f"{n} sessions" for n in SESSIONS))
+    return f"""\
+## Coverage with sessions
+
+With `method.switching = "session"`, the runs of a session share the effect of the session, such as another channel or
+another association. The table shows the percent of {EXPERIMENTS:,} experiments whose interval covers the true value, by
+the number of sessions of each level. Each session has {RUNS} runs of each of {CELLS} cells. Sessions and runs have
+standard deviations of {100 * SESSION_CV:.0f} % and 3 % of the mean. The matched ratio is the mean over the cells. The
+drift is a steady rise of {100 * DRIFT:.0f} % from the first run to the last.
+
+{table(head, rows)}
+
+Intervals over sessions reach their nominal coverage. If every run counted as a unit, the intervals would be too narrow.
+The mean over several cells would be worst, because all cells share the sessions. A steady drift cancels in the mean of
+an even number of blocks, but widens the interval."""
+
+
 def stopping() -> str:
     """Coverage with stopping rules, whose number of runs depends on the values."""
     rules: dict[str, StoppingRule] = {"fixed, 10 runs": Fixed(10)}
@@ -280,4 +382,4 @@ decide little; about 20 pairs are required to show that there is no cost.
 
 
 if __name__ == "__main__":
-    publish(__doc__.splitlines()[0], INTRODUCTION, (intervals, stopping, no_cost))
+    publish(__doc__.splitlines()[0], INTRODUCTION, (intervals, switching, stopping, no_cost))

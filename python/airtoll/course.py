@@ -3,10 +3,14 @@
 A stopping rule decides on a block from the replicates before that block alone, so an interrupted study resumes with the
 same runs. The rule checks each security level of a block. All levels continue until each has enough replicates, so that
 pairs stay complete.
+
+A study may ask for repeats of invalid runs. They follow at the end of their session or block, before the access point
+changes its settings for the next one.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough
@@ -40,7 +44,11 @@ class Course:
         self._rule = rule_of(plan.method)
         # Otherwise the measurements change no decision and need not be read.
         self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
+        self._retries = 0 if _is_virtual(plan) else plan.method.retries
         self._done: set[str] = set()
+        self._latest: dict[
+            int, tuple[int, bool]
+        ] = {}  # last attempt of each run and whether it is valid, by order
         # cell -> metric -> values of the valid runs, by replicate
         self._values: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         self._levels: dict[Cell, set[Cell]] = defaultdict(set)
@@ -51,11 +59,11 @@ class Course:
     def of(cls, result: Result) -> "Course":
         """The course of a result, after the runs that it contains."""
         course = cls(result.plan)
-        if not course._decides:
+        if not course._decides and not course._retries:
             course._done = result.finished()
             return course
         values: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for run_id, metric, value in per_run(result.samples()):
+        for run_id, metric, value in per_run(result.samples() if course._decides else ()):
             values[run_id].append((metric, value))
         for record in result.records():
             course._add(record, values[record.run.id])
@@ -63,24 +71,36 @@ class Course:
 
     def add(self, run: FinishedRun) -> None:
         """Record a completed run."""
-        if not self._decides:
-            self._done.add(run.record.run.id)
-            return
-        samples = Samples.of(run.record.run.id, run.values)
-        self._add(run.record, [(metric, value) for _, metric, value in per_run([samples])])
+        samples = [Samples.of(run.record.run.id, run.values)] if self._decides else []
+        self._add(run.record, [(metric, value) for _, metric, value in per_run(samples)])
 
     def _add(self, record: RunRecord, values: Iterable[tuple[str, float]]) -> None:
         run = record.run
         self._done.add(run.id)
+        self._latest[run.order] = run.attempt, record.verdict.valid
         if record.verdict.valid and not run.discard:
             for metric, value in values:
                 self._values[run.cell][metric][run.replicate] = value
 
     def left(self) -> Iterator[Run]:
         """The remaining runs. Each is decided when it is requested, from the runs recorded until then."""
-        for run in self._plan.runs:
-            if run.id not in self._done and self._is_needed(run):
-                yield run
+        for _, group in groupby(self._plan.runs, key=lambda run: (run.block, run.session)):
+            together = list(group)
+            for run in together:
+                if run.id not in self._done and self._is_needed(run):
+                    yield run
+            for attempt in range(2, self._retries + 2):
+                for run in together:
+                    repeat = self.again(run)
+                    if repeat is not None and repeat.attempt == attempt:
+                        yield repeat
+
+    def again(self, run: Run) -> Run | None:
+        """The next attempt of a run whose attempts are all invalid; None if it may not be repeated (again)."""
+        attempt, is_valid = self._latest.get(run.order, (0, True))
+        if is_valid or run.discard or attempt > self._retries:
+            return None
+        return run.model_copy(update={"attempt": attempt + 1})
 
     def decided(self, begun: Collection[str]) -> Iterator[Run]:
         """The remaining runs that no unfinished run can affect, without the runs with ids in `begun`.
@@ -134,6 +154,11 @@ class Course:
         if metric is None:
             return []
         return [value for replicate, value in sorted(of_cell[metric].items()) if replicate < run.replicate]
+
+
+def _is_virtual(plan: Plan) -> bool:
+    """Whether the runs are in virtual time, where a repeat with the same seed has the same outcome."""
+    return plan.clock == "virtual" or all(run.cell.lab == "sim" for run in plan.runs)
 
 
 def _flow(cell: Cell) -> Cell:

@@ -104,6 +104,44 @@ def test_plan(airtoll: Airtoll, small: Path) -> None:
     assert timed is None or timed["estimate_s"] > 100
 
 
+def test_plan_in_sessions(airtoll: Airtoll, small: Path) -> None:
+    assert told(airtoll, "plan", small)["switches"] == {
+        "block": {"changes": 2, "person_s": 120},
+        "session": {"changes": 2, "person_s": 120},
+    }
+    study = small.with_name("sessions.toml")
+    text = small.read_text().replace("repeats = 2", 'repeats = 6\nswitching = "session"\nsessions = 2')
+    study.write_text(text.replace('lab = "sim"', 'lab = "air"'))
+    plan = told(airtoll, "plan", study, "--lab", "sim", "--switch-time", "90")
+    assert (plan["switching"], plan["sessions"], plan["blocks"]) == ("session", 4, 2)
+    assert plan["switches"]["session"] == {"changes": 2, "person_s": 180}
+    table = airtoll("plan", study, "--lab", "sim").stdout.splitlines()
+    assert table[0].split()[:4] == ["run", "block", "session", "replicate"]
+    assert [row.split()[2] for row in table[1:13]] == [str(1 + order // 3) for order in range(12)]
+    assert table[-1] == "12 runs in 4 sessions and 2 blocks, in virtual time"
+    assert not any("by hand" in line for line in table)
+    by_hand = [line for line in airtoll("plan", study).stdout.splitlines() if "by hand" in line]
+    block, session = plan["switches"]["block"]["changes"], 2
+    assert by_hand == [
+        f"changes of the access point's settings by block: {block}, {block} min by hand at 60 s each",
+        f"changes of the access point's settings by session, 2 per setting: {session}, 2 min by hand at 60 s each",
+    ]
+    refused = airtoll("plan", study, "--switch-time", "soon")
+    assert (refused.returncode, one_line(refused).split(":")[0]) == (2, "Invalid value for '--switch-time'")
+
+
+def test_run_in_sessions(airtoll: Airtoll, small: Path) -> None:
+    study = small.with_name("sessions.toml")
+    study.write_text(
+        small.read_text().replace("repeats = 2", 'repeats = 4\nswitching = "session"\nsessions = 2')
+    )
+    done = airtoll("run", study, "--lab", "sim", "--out", small.with_name("in-sessions"), "--json")
+    assert done.returncode == 0, done.stderr
+    of_run = json.loads(done.stdout)
+    assert {cell["n"] for cell in of_run["cells"]} == {2}
+    assert of_run["runs"]["valid"] == 8
+
+
 def test_run_and_report(airtoll: Airtoll, result: Path) -> None:
     printed = result.with_name("run.txt").read_text()
     assert "4/4" in printed
@@ -117,6 +155,7 @@ def test_run_and_report(airtoll: Airtoll, result: Path) -> None:
         "finished": 4,
         "valid": 4,
         "invalid": 0,
+        "repeated": 0,
         "not_needed": 0,
         "remaining": 0,
     }

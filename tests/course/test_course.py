@@ -1,6 +1,7 @@
 """The next run of a plan depends only on the finished runs, and is therefore the same after an interruption."""
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,105 @@ def test_a_load_that_follows_from_tcp_waits_for_all_tcp_runs_of_the_cell() -> No
         if run.cell.transport == "tcp" and run.cell.security == "open":
             course.add(finished(run, 20.0))
     assert {run.cell.security for run in course.decided(set()) if run.cell.transport == "udp"} == {"open"}
+
+
+SESSIONS = {"switching": "session", "sessions": 2, "repeats": 4}
+
+
+def valid_from(attempts: Mapping[int, int]) -> Callable[[Run], tuple[str, ...]]:
+    """Reasons of runs, by order, that are invalid before that attempt; other runs are valid."""
+    return lambda run: ("link lost: x",) if run.attempt < attempts.get(run.order, 1) else ()
+
+
+@pytest.mark.parametrize("method", [{}, SESSIONS], ids=["block", "session"])
+def test_invalid_runs_are_repeated_at_the_end_of_their_block_or_session(method: dict[str, Any]) -> None:
+    made = plan({"retries": 2, **method})
+    in_order = performed(Course(made), lambda _: 10.0, valid_from({1: 2, 2: 3, 7: 99}))
+    groups = [list(runs) for _, runs in groupby(made.runs, key=lambda run: (run.block, run.session))]
+    expected = []
+    for group in groups:
+        expected += [(run.order, 1) for run in group]
+        expected += [(run.order, 2) for run in group if run.order in (1, 2, 7)]
+        expected += [(run.order, 3) for run in group if run.order in (2, 7)]
+    assert [(run.order, run.attempt) for run in in_order] == expected
+    again = next(run for run in in_order if run.attempt == 3)
+    assert again.id == f"{made.runs[again.order - 1].id}-attempt3"
+    assert again.model_copy(update={"attempt": 1}) == made.runs[again.order - 1]
+
+
+def test_without_retries_no_run_is_repeated() -> None:
+    made = plan({})
+    course = Course(made)
+    assert performed(course, lambda _: 10.0, lambda _: ("link lost: x",)) == list(made.runs)
+    assert course.again(made.runs[0]) is None
+
+
+def test_discarded_runs_are_not_repeated() -> None:
+    made = plan({"retries": 1, "repeats": 1, "discard_first": 1})
+    done = performed(Course(made), lambda _: 10.0, lambda _: ("link lost: x",))
+    assert {run.discard for run in done if run.attempt == 2} == {False}
+    assert len(done) == 2 * 4 + 4
+
+
+@pytest.mark.parametrize("virtual", [{"lab": "sim"}, {"clock": "virtual"}])
+def test_nothing_is_repeated_in_virtual_time(virtual: dict[str, Any]) -> None:
+    made = plan({"retries": 2})
+    runs = [run.model_copy(update={"cell": run.cell.model_copy(update=virtual)}) for run in made.runs]
+    made = made.model_copy(update={"runs": tuple(runs)} if "lab" in virtual else virtual)
+    assert performed(Course(made), lambda _: 10.0, lambda _: ("no load: x",)) == list(made.runs)
+
+
+def test_a_repeat_takes_the_place_of_its_run_for_rules_and_loads() -> None:
+    made = plan({"retries": 1, "udp_load": "tcp", "repeats": 2}, transport=["tcp", "udp"], packet_size=[1408])
+    first = next(run.order for run in made.runs if run.cell.security == "open")
+    course = Course(made)
+    for run in course.left():
+        if run.cell.transport == "udp" and run.cell.security == "open":
+            assert course.method(run).udp_load == pytest.approx((30 + 20) / 2)
+        mbps = 30.0 if run.attempt == 2 else 20.0
+        course.add(finished(run, mbps, valid_from({first: 2})(run)))
+    precise = plan({**AGREEMENT, "retries": 1})
+    done = performed(Course(precise), lambda _: 10.0, valid_from(dict.fromkeys(range(1, 100), 2)))
+    assert {run.replicate for run in done} == {1, 2, 3}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 60), st.sampled_from([{}, SESSIONS]), st.randoms(use_true_random=False))
+def test_an_interrupted_study_continues_in_the_same_session_with_the_same_repeats(
+    breaks_after: int, method: dict[str, Any], random: Any
+) -> None:
+    made = plan({"retries": 2, **method})
+    reasons = valid_from({run.order: random.choice([1, 1, 2, 3, 9]) for run in made.runs})
+    whole = performed(Course(made), lambda _: 10.0, reasons)
+    resumed = Course(made)
+    for run in whole[:breaks_after]:
+        resumed.add(finished(run, 10.0, reasons(run)))
+    assert performed(resumed, lambda _: 10.0, reasons) == whole[breaks_after:]
+
+
+def test_the_remaining_runs_can_be_counted_without_performing_them() -> None:
+    made = plan({"retries": 2})
+    course = Course(made)
+    course.add(finished(made.runs[0], 10.0, ("link lost: x",)))
+    left = list(course.left())
+    assert [run.attempt for run in left] == [1, 2, *[1] * (len(made.runs) - 2)]
+
+
+def test_a_stored_result_continues_with_its_repeats(tmp_path: Path) -> None:
+    made = plan({"retries": 2, **SESSIONS})
+    reasons = valid_from({1: 3, 3: 99})
+    whole = performed(Course(made), lambda _: 10.0, reasons)
+    with Result.create(tmp_path / "r", "", made, "air", quick=False) as result:
+        for run in whole[:10]:
+            result.write_all([finished(run, 10.0, reasons(run))])
+        assert [run for run in whole[:10] if run.attempt > 1]
+        assert performed(Course.of(result), lambda _: 10.0, reasons) == whole[10:]
+        for run in whole[10:]:
+            result.write_all([finished(run, 10.0, reasons(run))])
+        assert result.pending() == ()
+        assert list(Course.of(result).left()) == []
+    stored = Result.open(tmp_path / "r")
+    assert stored.verify() == []
+    assert stored.finished() == {run.id for run in made.runs}
+    assert [run for run, _ in stored.recorded()] == sorted(whole, key=lambda run: (run.order, run.attempt))
+    assert [record.run for record in stored.records()] == [run for run, _ in stored.recorded()]

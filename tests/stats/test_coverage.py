@@ -66,3 +66,18 @@ def test_no_more_than_one_in_twenty_is_called_equivalent_at_the_margin() -> None
     found = bench().verdicts(20, 0.99, EXPERIMENTS)
     assert found["equivalent"] + found["both"] < 5 + bound(0.05)
     assert bench().verdicts(40, 1.0, EXPERIMENTS)["equivalent"] > 90
+
+
+def test_intervals_over_sessions_have_their_nominal_coverage_and_those_over_runs_do_not() -> None:
+    found = bench().in_sessions(bench().normal, 4, EXPERIMENTS)
+    over_sessions = {name: one.percent for name, one in found.items() if name.endswith("over sessions")}
+    over_runs = {name: one.percent for name, one in found.items() if name.endswith("over runs")}
+    assert {name: one for name, one in over_sessions.items() if abs(one - 95) > bound(0.95)} == {}
+    assert len(over_sessions) == len(over_runs) == 5
+    assert max(over_runs.values()) < 85
+
+
+def test_a_steady_drift_does_not_spoil_intervals_over_sessions() -> None:
+    found = bench().in_sessions(bench().skewed, 4, EXPERIMENTS, drift=0.1)
+    assert found["paired ratio, over sessions"].percent > 95 - bound(0.95)
+    assert found["matched ratio, over sessions"].percent > 95 - bound(0.95)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import store_fakes
 from store_fakes import METHOD, STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
 
+from airtoll.course import Course
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import (
     Event,
@@ -305,3 +307,28 @@ def test_missing_requirements_of_a_lab_are_reported_before_it_is_opened(result: 
     with pytest.raises(UsageError, match=r"^lab fake needs a moon$"):
         record(result, lab, [FakeProbe()], ignore)
     assert lab.opened == []
+
+
+def test_an_invalid_run_is_repeated_after_its_block_and_stays_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = METHOD.model_copy(update={"retries": 1})
+    monkeypatch.setattr(store_fakes, "METHOD", method)
+    plan = make_plan(4).model_copy(update={"method": method})
+    probe = FakeProbe()
+
+    def before(measurement: int) -> None:
+        probe.faults = ("the link was lost",) if measurement == 1 else ()
+
+    probe.before = before
+    events: list[Event] = []
+    with Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False) as result:
+        record(result, FakeLab(), [probe], events.append, course=Course.of(result))
+    began = [(event.run.order, event.run.attempt) for event in events if isinstance(event, RunStarted)]
+    assert began == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1)]
+    assert [event.done for event in events if isinstance(event, RunFinished)] == [1, 2, 2, 3, 4]
+    first, again, *_ = result.records()
+    assert (first.verdict.valid, again.verdict.valid) == (False, True)
+    assert again.run.id == f"{first.run.id}-attempt2"
+    assert result.verify() == []
+    assert len(result.samples()) == 5

@@ -105,9 +105,11 @@ def test_verify_finds_irregular_files(directory: Path) -> None:
 
 
 def test_a_run_that_is_not_in_the_plan_is_found(directory: Path) -> None:
-    shutil.copytree(directory / RUN, directory / "runs" / "0009-udp-ipv4-128-open")
-    assert verify(directory) == ["runs/0009-udp-ipv4-128-open: run not in the plan"]
-    assert len(Result.open(directory).records()) == 2
+    for name in ("0009-udp-ipv4-128-open", f"{PLAN.runs[0].id}-attempt2"):  # the study repeats no run
+        shutil.copytree(directory / RUN, directory / "runs" / name)
+        assert verify(directory) == [f"runs/{name}: run not in the plan"]
+        assert len(Result.open(directory).records()) == 2
+        shutil.rmtree(directory / "runs" / name)
 
 
 def test_a_run_in_the_directory_of_another_is_found(directory: Path) -> None:

@@ -170,12 +170,23 @@ def print_card(name: str, as_json: bool) -> None:
 @lab_option
 @clock_option
 @quick_option
+@click.option(
+    "--switch-time",
+    "switch_time_s",
+    type=click.IntRange(min=0, max=86400),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time of a person per change of the access point's settings, if they are changed by hand.",
+)
 @json_option
-def plan(study: str, lab: str | None, clock: Clock | None, quick: bool, as_json: bool) -> None:
+def plan(
+    study: str, lab: str | None, clock: Clock | None, quick: bool, switch_time_s: int, as_json: bool
+) -> None:
     """Print the runs of a study without performing them."""
     from airtoll.cli.planning import print_plan
 
-    print_plan(study, lab, clock, quick=quick, as_json=as_json)
+    print_plan(study, lab, clock, quick=quick, switch_time_s=switch_time_s, as_json=as_json)
 
 
 @app.command()

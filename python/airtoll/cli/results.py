@@ -28,7 +28,8 @@ class RunCounts:
     planned: int
     finished: int
     valid: int
-    invalid: int
+    invalid: int  # also after all repeats
+    repeated: int  # repeats of invalid runs
     not_needed: int  # a stopping rule ended their cells
     remaining: int
 
@@ -36,12 +37,14 @@ class RunCounts:
     def of(cls, result: Result) -> "RunCounts":
         """Count the runs. Raises AirtollError if a record cannot be read."""
         verdicts = [record.verdict.valid for record in result.records()]
+        finished, valid = len(result.finished()), sum(verdicts)
         not_needed = len(unneeded(result))
         return cls(
             planned=len(result.plan.runs),
-            finished=len(verdicts),
-            valid=sum(verdicts),
-            invalid=len(verdicts) - sum(verdicts),
+            finished=finished,
+            valid=valid,
+            invalid=finished - valid,
+            repeated=len(verdicts) - finished,
             not_needed=not_needed,
             remaining=len(result.pending()) - not_needed,
         )
@@ -66,7 +69,8 @@ def verify_result(directory: Path, *, as_json: bool) -> int:
     if runs is not None:
         console.print(
             f"{directory}: no problems; {runs.finished} of {runs.planned} runs finished, {runs.valid} of them valid"
-            f"{_also(runs.not_needed, 'not needed')}{_also(runs.remaining, 'remaining')}"
+            f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
+            f"{_also(runs.remaining, 'remaining')}"
         )
     return 1 if problems else 0
 
@@ -143,7 +147,7 @@ def print_summary(console: Console, result: Result) -> None:
     runs = RunCounts.of(result)
     console.print(
         f"{runs.finished} of {runs.planned} runs finished, {runs.invalid} of them invalid"
-        f"{_also(runs.not_needed, 'not needed')}"
+        f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
     )
     records = result.records()
     for record in records:

@@ -19,9 +19,9 @@ from airtoll.labs import Lab, open_lab
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
 from airtoll.report.material import text
-from airtoll.report.material.data import ReportData, ReportRun
+from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import write_files
-from airtoll.stats import coverage
+from airtoll.stats import Outcome, coverage
 from airtoll.store import (
     Event,
     ProbeStarted,
@@ -166,8 +166,7 @@ def _stored(
 
 def _too_little(result: Result) -> str | None:
     """A message that names the planned comparisons with too few valid pairs, or None."""
-    records = {record.run.id: record for record in result.records()}
-    outcomes = [ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs]
+    outcomes = [Outcome.of(run, record) for run, record in result.recorded()]
     every = coverage(outcomes, result.plan.profiles)
     short = [each for each in every if each.falls_short]
     if not short:

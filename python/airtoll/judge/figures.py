@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from airtoll.errors import UsageError
-from airtoll.stats import METRICS, Comparison, Outcome, RunNumber, compare, per_run
+from airtoll.stats import METRICS, Comparison, Outcome, RunNumber, by_unit, compare, per_run
 from airtoll.store import PlanRecord, Result, RunRecord
 from airtoll.study import levels_of
 from airtoll.study.cell import Cell
@@ -27,35 +27,30 @@ class Figures:
     directory: Path
     head: PlanRecord
     records: Sequence[RunRecord]  # of the finished runs
-    outcomes: Sequence[Outcome]  # of all planned runs
+    outcomes: Sequence[Outcome]  # of all planned runs and their repeats
     values: Sequence[RunNumber]
 
     @classmethod
     def of(cls, result: Result) -> Self:
         """Read the result. Raises UsageError if none of its runs is valid, AirtollError if it cannot be read."""
-        records = result.records()
-        verdicts = {record.run.id: record.verdict for record in records}
-        outcomes = [
-            Outcome(run, finished=True, valid=verdict.valid, reasons=verdict.reasons)
-            if (verdict := verdicts.get(run.id)) is not None
-            else Outcome(run, finished=False)
-            for run in result.plan.runs
-        ]
+        recorded = result.recorded()
+        outcomes = [Outcome.of(run, record) for run, record in recorded]
+        records = [record for _, record in recorded if record is not None]
         if all(outcome.left_out is not None for outcome in outcomes):
             raise UsageError(f"{result.directory}: none of its {len(outcomes)} runs counts")
         return cls(result.directory, result.plan_record, records, outcomes, per_run(result.samples()))
 
     @cached_property
     def numbers(self) -> Mapping[Cell, Mapping[str, Sequence[float]]]:
-        """The values of valid runs. Contains every planned cell, but only metrics that were measured."""
-        cells = {outcome.run.id: outcome.run.cell for outcome in self.outcomes if outcome.left_out is None}
+        """The values of runs or sessions. Contains every planned cell, but only metrics that were measured."""
+        counting = [outcome.run for outcome in self.outcomes if outcome.left_out is None]
         planned = {outcome.run.cell for outcome in self.outcomes}
         levels = in_order((cell.security for cell in planned), self.head.plan.profiles)
         ordered = sorted(planned, key=lambda cell: _cell_order(cell, levels))
         found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in ordered}
-        for run_id, metric, value in self.values:
-            if run_id in cells:
-                found[cells[run_id]].setdefault(metric, []).append(value)
+        for metric, cells in by_unit(self.values, counting, lambda run: run.block).items():
+            for cell, units in cells.items():
+                found[cell][metric] = list(units.values())
         return found
 
     @cached_property

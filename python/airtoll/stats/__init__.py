@@ -11,14 +11,15 @@ The stages, in order; each uses only earlier stages:
 4. `stopping`: whether a cell has enough replicates. `stability`: whether a cell's values are stable.
    `polynomial`: curves through points.
 5. `metrics`: the declaration of metrics (unit, scale, direction), and how the samples of one run become one number.
-6. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
+6. `units`: the numbers of all runs to one number per cell and unit of replication, which is a run or a session.
+7. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
    levels.
 
 docs/measurements/coverage.md contains the measured coverage of the intervals.
 
-The run is the unit of replication. The one-second intervals and the round trips inside a run are not independent of
-each other, so they are reduced to one number before any interval is computed. An unknown number is always None, never 0
-or NaN.
+The run is the unit of replication, or the session if the access point is switched by session. The one-second intervals
+and the round trips inside a run are not independent of each other, so they are reduced to one number before any
+interval is computed. An unknown number is always None, never 0 or NaN.
 """
 
 from airtoll.stats.comparison import (
@@ -47,6 +48,7 @@ from airtoll.stats.lookup import FORMER_METRICS, find_metric
 from airtoll.stats.matched import (
     MatchedMean,
     MatchedRatio,
+    aligned,
     interaction_difference,
     interaction_ratio,
     matched_difference,
@@ -67,6 +69,7 @@ from airtoll.stats.sign_flip import sign_flip
 from airtoll.stats.stability import Instability, instabilities, runs_needed
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
+from airtoll.stats.units import ByUnit, by_unit
 
 __all__ = [
     "BCA_MIN_N",
@@ -75,6 +78,7 @@ __all__ = [
     "MARGIN_PERCENT",
     "METRICS",
     "Agreement",
+    "ByUnit",
     "CellSummary",
     "Comparison",
     "Conclusion",
@@ -99,6 +103,8 @@ __all__ = [
     "Span",
     "StoppingRule",
     "Summary",
+    "aligned",
+    "by_unit",
     "choose_degree",
     "compare",
     "coverage",

@@ -1,17 +1,18 @@
 """From the numbers of all runs to a summary of every cell and to paired differences between security levels.
 
 A run counts if it is finished, valid, and not among the first replicates that the method discards. Every other run is
-excluded and counted by reason. A pair consists of two runs of one block, one at the baseline level and one at another
-level. A block in which either is missing gives no pair and counts as unpaired.
+excluded and counted by reason. The number of a cell in a block is that of its run, or with sessions the mean of its
+runs (`units`). A pair consists of two such numbers of one block, one at the baseline level and one at another level. A
+block in which either is missing gives no pair and counts as unpaired.
 
 The family of Holm's correction consists of all pairs of a metric, which one figure shows. Intervals and verdicts of
 equivalence hold for each pair separately and are not corrected.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence
 from airtoll.stats.holm import holm
@@ -26,21 +27,32 @@ from airtoll.stats.paired import (
 )
 from airtoll.stats.stability import Instability, instabilities
 from airtoll.stats.summary import Interval, Summary, describe_all
+from airtoll.stats.units import ByUnit, by_unit
 from airtoll.study.cell import Cell, Run
 from airtoll.study.factors import level_order
 from airtoll.study.security import Security, in_order
+
+if TYPE_CHECKING:
+    from airtoll.store import RunRecord
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one planned run."""
+    """The outcome of one planned run, or of one of its repeats."""
 
     run: Run
     finished: bool
     valid: bool = True
     reasons: tuple[str, ...] = ()  # why the run is invalid, one line each: "name: detail"
+
+    @classmethod
+    def of(cls, run: Run, record: "RunRecord | None") -> "Outcome":
+        """The outcome of a run with its record, or None if it is not finished."""
+        if record is None:
+            return cls(run, finished=False)
+        return cls(run, finished=True, valid=record.verdict.valid, reasons=record.verdict.reasons)
 
     @property
     def left_out(self) -> LeftOut | None:
@@ -54,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CellSummary:
-    """One metric of one cell over its replicates, in the metric's unit."""
+    """One metric of one cell over its blocks, in the metric's unit."""
 
     cell: Cell
     metric: str
@@ -137,18 +149,17 @@ def compare(
     the intervals, in percent of the mean, or None without a target. Raises ValueError unless 0 < margin_percent < 100.
     """
     levels = in_order((outcome.run.cell.security for outcome in outcomes), profiles)
-    counting = {outcome.run.id: outcome.run for outcome in outcomes if outcome.left_out is None}
-    numbers: dict[str, dict[str, float]] = defaultdict(dict)  # metric -> run -> value
-    for run_id, metric, value in values:
-        if run_id in counting:
-            numbers[metric][run_id] = value
+    values = list(values)
+    counting = [outcome.run for outcome in outcomes if outcome.left_out is None]
+    numbers = by_unit(values, counting, lambda run: run.block)
+    measured = {(run_id, metric) for run_id, metric, _ in values}
     metrics = tuple(name for name in METRICS if name in numbers)
     by_cell = _by_cell(outcomes, levels)
     return Comparison(
         baseline=levels[0] if levels else None,
         levels=levels,
         metrics=metrics,
-        cells=_cell_summaries(by_cell, metrics, numbers, precision_percent),
+        cells=_cell_summaries(by_cell, metrics, numbers, measured, precision_percent),
         pairs=_paired_rows(by_cell, levels, metrics, numbers, margin_percent),
         left_out=Counter(outcome.left_out for outcome in outcomes if outcome.left_out is not None),
         reasons=Counter(
@@ -174,13 +185,13 @@ def coverage(outcomes: Sequence[Outcome], profiles: Iterable[Security] = ()) -> 
     by_cell = _by_cell(outcomes, levels)
     found = []
     for cell, of_cell in by_cell.items():
-        planned, valid, needed = set(_blocks(of_cell)), _valid_blocks(of_cell), 1
+        planned, valid, needed = _blocks(of_cell), _valid_blocks(of_cell), 1
         if len(levels) > 1:
             if cell.security == levels[0]:
                 continue
             of_baseline = by_cell.get(cell.model_copy(update={"security": levels[0]}), [])
             planned, valid, needed = (
-                planned & set(_blocks(of_baseline)),
+                planned & _blocks(of_baseline),
                 valid & _valid_blocks(of_baseline),
                 PAIRS_MIN,
             )
@@ -229,27 +240,26 @@ def _cell_order(cell: Cell, levels: Sequence[Security]) -> tuple[Any, ...]:
 def _cell_summaries(
     by_cell: Mapping[Cell, Sequence[Outcome]],
     metrics: Sequence[str],
-    numbers: Mapping[str, Mapping[str, float]],
+    numbers: ByUnit,
+    measured: Set[tuple[str, str]],  # run and metric
     precision_percent: float | None,
 ) -> tuple[CellSummary, ...]:
     keys: list[tuple[Cell, str, Counter[LeftOut], tuple[Instability, ...]]] = []
     sets: list[list[float]] = []
     for cell, outcomes in by_cell.items():
         for metric in metrics:
-            of_run = numbers[metric]
             left_out: Counter[LeftOut] = Counter()
-            counting = []
             for outcome in outcomes:
                 if outcome.left_out is not None:
                     left_out[outcome.left_out] += 1
-                elif outcome.run.id not in of_run:
+                elif (outcome.run.id, metric) not in measured:
                     left_out["not measured"] += 1
-                else:
-                    counting.append((outcome.run.order, of_run[outcome.run.id]))
-            values = [value for _, value in counting]
+            of_blocks = numbers[metric].get(cell, {})
+            orders = {each.run.block: each.run.order for each in outcomes if each.run.block in of_blocks}
+            values = [of_blocks[block] for block in orders]
             unstable = instabilities(
                 values,
-                [order for order, _ in counting],
+                list(orders.values()),
                 precision_percent=precision_percent,
                 # A spread in percent is misleading for a share of datagrams that is 0 in most runs.
                 relative=METRICS[metric].unit != "1",
@@ -266,7 +276,7 @@ def _paired_rows(
     by_cell: Mapping[Cell, Sequence[Outcome]],
     levels: Sequence[Security],
     metrics: Sequence[str],
-    numbers: Mapping[str, Mapping[str, float]],
+    numbers: ByUnit,
     margin_percent: float,
 ) -> tuple[PairedRow, ...]:
     keys: list[tuple[Cell, Cell, str, int]] = []
@@ -275,10 +285,10 @@ def _paired_rows(
         baseline = cell.model_copy(update={"security": levels[0]})
         if cell == baseline or baseline not in by_cell:
             continue
-        blocks = _blocks(by_cell[baseline]), _blocks(outcomes)
-        all_blocks = sorted(blocks[0].keys() | blocks[1].keys())
+        blocks = sorted(_blocks(by_cell[baseline]) | _blocks(outcomes))
         for metric in metrics:
-            a, b = ([numbers[metric].get(side.get(block, "")) for block in all_blocks] for side in blocks)
+            of_cells = numbers[metric]
+            a, b = ([of_cells.get(one, {}).get(block) for block in blocks] for one in (baseline, cell))
             unpaired = sum(x is None or y is None for x, y in zip(a, b, strict=True))
             keys.append((cell, baseline, metric, unpaired))
             sets.append((a, b))
@@ -296,6 +306,6 @@ def _paired_rows(
     )
 
 
-def _blocks(outcomes: Sequence[Outcome]) -> dict[int, str]:
-    """Block -> run, for runs that the plan does not discard."""
-    return {outcome.run.block: outcome.run.id for outcome in outcomes if not outcome.run.discard}
+def _blocks(outcomes: Sequence[Outcome]) -> set[int]:
+    """The blocks with runs that the plan does not discard."""
+    return {outcome.run.block for outcome in outcomes if not outcome.run.discard}

@@ -31,7 +31,7 @@ def _problems(directory: Path) -> list[str]:
     head = {name for name in (STUDY, PLAN) if (directory / name).exists()}
     if PLAN in _check_sums(directory, "", {STUDY, PLAN}, head, problems):
         try:
-            planned = {run.id: run for run in read_plan(directory).plan.runs}
+            planned = {run.id: run for run in read_plan(directory).plan.attempts()}
         except UsageError:
             raise
         except AirtollError as error:

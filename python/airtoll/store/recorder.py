@@ -234,7 +234,7 @@ class _Batch:
             return
         self._result.write_all(runs)
         for run in runs:
-            self.done += 1
+            self.done += run.record.run.attempt == 1
             self._on_event(RunFinished(run.record, self.done, self.total))
 
     def __enter__(self) -> Self:

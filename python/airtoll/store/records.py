@@ -12,7 +12,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """Version of the complete result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -22,7 +22,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # Keys of later versions have defaults that describe results of earlier versions.
-    schema_version: Literal[1, 2, 3, 4, 5] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3, 4, 5, 6] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 
@@ -66,7 +66,7 @@ class RunRecord(_Record):
     """The content of `run.json` for one finished run. Values that were not reported are null or absent, never 0."""
 
     run: Run
-    """The run as in the plan."""
+    """The run as in the plan; if it is a repeat, with a higher attempt."""
     started: AwareDatetime
     """UTC, before the link was opened."""
     finished: AwareDatetime

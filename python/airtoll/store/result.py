@@ -154,7 +154,7 @@ class Result:
 
     @cached_property
     def _planned(self) -> dict[str, Run]:
-        return {run.id: run for run in self.plan.runs}
+        return {run.id: run for run in self.plan.attempts()}
 
     @property
     def study_text(self) -> str:
@@ -166,10 +166,8 @@ class Result:
         return self.directory / RUNS / run_id
 
     def finished(self) -> set[str]:
-        """The ids of the stored runs of the plan, valid or not."""
-        with reporting(f"cannot read {self.directory / RUNS}"):
-            stored = set(os.listdir(self.directory / RUNS))
-        return {run.id for run in self.plan.runs} & stored
+        """The ids of the stored runs of the plan, valid or not; without repeats."""
+        return {run.id for run in self.plan.runs} & self._stored()
 
     def pending(self) -> tuple[Run, ...]:
         """The runs that are not stored, in execution order."""
@@ -177,12 +175,21 @@ class Result:
         return tuple(run for run in self.plan.runs if run.id not in finished)
 
     def records(self) -> list[RunRecord]:
-        """The records of all finished runs, in plan order."""
+        """The records of all finished runs, in plan order, each followed by those of its repeats."""
         files = [self.run_directory(run_id) / RUN for run_id in self._finished_in_order()]
         return [records.parse(RunRecord, read_file(file), str(file)) for file in files]
 
+    def recorded(self) -> list[tuple[Run, RunRecord | None]]:
+        """Every run of the plan with its record, or None if it is not finished. Stored repeats follow their run."""
+        records = {record.run.id: record for record in self.records()}
+        return [
+            (run, records.get(run.id))
+            for run in self.plan.attempts()
+            if run.attempt == 1 or run.id in records
+        ]
+
     def samples(self) -> list[Samples]:
-        """The samples of each finished run, in plan order."""
+        """The samples of each finished run, in the order of `records`."""
         return samples.read(
             {run_id: self.run_directory(run_id) / SAMPLES for run_id in self._finished_in_order()}
         )
@@ -255,9 +262,13 @@ class Result:
                 directory = stack.enter_context(staging(self.directory.absolute(), "scratch"))
             yield directory
 
+    def _stored(self) -> set[str]:
+        with reporting(f"cannot read {self.directory / RUNS}"):
+            return set(os.listdir(self.directory / RUNS))
+
     def _finished_in_order(self) -> list[str]:
-        finished = self.finished()
-        return [run.id for run in self.plan.runs if run.id in finished]
+        stored = self._stored()
+        return [run_id for run_id in self._planned if run_id in stored]
 
 
 def _refuse_unless_empty(directory: Path) -> None:

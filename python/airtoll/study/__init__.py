@@ -10,7 +10,8 @@
 - `schema`: the file's keys as models, each with its unit. docs/reference/study.schema.json derives from them.
 - `rules`: incompatible levels. Only the medium (`_rust`) knows the rules of PHYs, rates and topologies.
 - `load`: finds, reads and checks a file. Every error is a UsageError of one line: file, key, allowed values.
-- `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` summarises a plan.
+- `plan`: crosses the factors and orders the runs in randomised paired blocks, or in sessions if the access point is
+  hard to change; `describe` summarises a plan.
 - `cell`: the types that the later stages read: Cell, Run, Method, Plan.
 - `scenario`: one cell in virtual time with the same keys, and as JSON for the medium.
 
@@ -30,6 +31,7 @@ from airtoll.study.plan import (
     estimate_s,
     expand,
     levels_of,
+    switches,
     varying_factors,
 )
 from airtoll.study.scenario import Scenario, WordError, read_scenario, scenario_of
@@ -69,5 +71,6 @@ __all__ = [
     "scenario_of",
     "schema_text",
     "shipped_studies",
+    "switches",
     "varying_factors",
 ]

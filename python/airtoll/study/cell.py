@@ -1,7 +1,7 @@
-"""The units of measurement: a cell, its replicates (runs) and the blocks that pair them."""
+"""The units of measurement: a cell, its replicates (runs), and the blocks and sessions that group them."""
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -10,6 +10,7 @@ from airtoll.errors import UsageError
 from airtoll.study import factors
 from airtoll.study.claims import ClaimTable
 from airtoll.study.factors import (
+    AP_FACTORS,
     CryptoAt,
     Direction,
     GuardInterval,
@@ -67,6 +68,11 @@ class Cell(BaseModel):
         """The place where the cell's frames are sealed and opened."""
         return sealed_at(self.crypto_at, self.security)
 
+    @property
+    def ap_setting(self) -> tuple[Any, ...]:
+        """The levels that are settings of the access point, in the order of `AP_FACTORS`."""
+        return tuple(getattr(self, name) for name in AP_FACTORS)
+
 
 def resolved(
     cell: Cell,
@@ -90,24 +96,34 @@ class Run(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    order: int  # 1-based position in the plan; runs are executed in this order
-    block: int  # runs of a block differ only in security
+    order: int  # 1-based position in the plan; runs are executed in this order, except repeats
+    block: int  # runs that are compared: they differ only in security, or are one session of every setting
     replicate: int  # 1-based
     discard: bool  # one of the first replicates: measured and stored, but excluded from every statistic
-    seed: int  # shared by all runs of a block
+    seed: int  # shared by the runs of a replicate that differ only in security
     cell: Cell
+    # Keys with a default were added after the first version.
+    session: int | None = None  # 1-based; has one setting of the access point. None: switching by block
+    attempt: int = 1  # above 1: repeats the run of the plan, whose earlier attempts are invalid
 
     @property
     def id(self) -> str:
-        """A name that is unique in the plan, sorts in execution order and is a valid directory name."""
+        """A name that is unique in the result, sorts in the order of the plan and is a valid directory name."""
         c = self.cell
-        return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}"
+        repeated = f"-attempt{self.attempt}" if self.attempt > 1 else ""
+        return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}{repeated}"
+
+    @property
+    def round(self) -> int:
+        """The number that runs of different cells share if they are compared with each other."""
+        return self.replicate if self.session is None else self.block
 
 
 PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
 ProbeName = Annotated[str, *key_of(PROBES, FORMER_PROBES)]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]
+Switching = Literal["block", "session"]
 
 
 class Method(BaseModel):
@@ -128,6 +144,9 @@ class Method(BaseModel):
     confidence: float = 95.0  # of that interval, in %
     udp_load: UdpLoad | float = "overload"  # in the method of one run also Mbit/s of payload
     rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
+    switching: Switching = "block"  # when the access point changes its settings
+    sessions: int = 4  # of each setting, if switching is by session
+    retries: int = 0  # how often an invalid run is repeated
 
 
 class Plan(BaseModel):
@@ -145,6 +164,13 @@ class Plan(BaseModel):
     inventory: str | None = None  # the file with the machines of lab hosts
     claims: tuple[ClaimTable, ...] = ()  # of the study's tables, in their order
     runs: tuple[Run, ...]
+
+    def attempts(self) -> Iterator[Run]:
+        """Every run, each followed by the repeats that it may have."""
+        for run in self.runs:
+            yield run
+            for attempt in range(2, self.method.retries + 2):
+                yield run.model_copy(update={"attempt": attempt})
 
     @model_validator(mode="after")
     def _declares_its_levels(self) -> Self:

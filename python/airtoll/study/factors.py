@@ -98,6 +98,7 @@ class Factor:
     default: Any = None  # the single level if the file names none; None: the key is required
     first_version: bool = False  # every cell names it; other factors are named only when not at their default
     labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of labs that support only some
+    at_access_point: bool = False  # a change of level is a change of the access point's settings
     word: Word | None = None  # None: scenarios do not have the key
     column: str = ""  # header of its CSV column, if not the name
     named: Mapping[str, str] = field(default_factory=dict)  # report texts of levels
@@ -144,6 +145,7 @@ SECURITY: Final = Factor(
     "All levels of an otherwise equal cell are measured together, in a block.",
     several="Security levels",
     first_version=True,
+    at_access_point=True,
     listed=tuple(READY_MADE),
     word=Word("Security level, spelled as in studies.", "open", "Security"),
     named={name: profile.title for name, profile in READY_MADE.items() if profile.title},
@@ -190,6 +192,7 @@ PHY: Final = Factor(
     text=f"PHYs: {phys.names()}.",
     several="PHYs",
     first_version=True,
+    at_access_point=True,
     listed=tuple(PHYS),
     word=Word(f"PHY: {phys.names()}.", "ofdm", "PHY"),
     named={word: phy.amendment for word, phy in PHYS.items()},
@@ -220,6 +223,7 @@ WIDTH: Final = Factor(
     unit=BANDWIDTH,
     default=20,
     first_version=True,
+    at_access_point=True,
     word=Word(f"Channel width in MHz: {one_of([str(mhz) for mhz in BANDWIDTH.values])}.", 20, "PHY", "MHZ"),
     column="bandwidth_mhz",
     phrase="{} MHz",
@@ -359,6 +363,9 @@ LATER_FACTORS: Final[Mapping[str, Any]] = {
     name: factor.default for name, factor in FACTORS.items() if not factor.first_version
 }
 """Factors that are named only when not at their default, with that default."""
+
+AP_FACTORS: Final = tuple(name for name, factor in FACTORS.items() if factor.at_access_point)
+"""The factors that are settings of the access point. Other factors change at stations and servers alone."""
 
 
 def level_text(factor: str, level: str | float) -> str:

@@ -1,9 +1,14 @@
-"""From a study to its plan: every run, in randomised paired blocks.
+"""From a study to its plan: every run, in randomised paired blocks or in sessions.
 
-A *block* holds one replicate of every security level of an otherwise equal cell, so that a secured run is compared with
-an open run close to it in time. A *round* holds one block of every such cell. The plan is a sequence of rounds, so that
-an interrupted study leaves complete rounds instead of one measured corner of the design. Blocks are shuffled within
-their round and security levels within their block, so that drift and warm-up affect all levels alike.
+By default, a *block* holds one replicate of every security level of an otherwise equal cell, so that a secured run is
+compared with an open run close to it in time. A *round* holds one block of every such cell. The plan is a sequence of
+rounds, so that an interrupted study leaves complete rounds instead of one measured corner of the design. Blocks are
+shuffled within their round and security levels within their block, so that drift and warm-up affect all levels alike.
+
+If the access point is hard to change, a *session* holds the runs of one setting of the access point (the factors with
+`at_access_point`), with a share of the replicates of each cell. A block then holds one session of every setting, in the
+reverse order of the block before (ABBA): a steady drift cancels, and the last setting of a block is the first of the
+next. Both designs have the same runs with the same seeds.
 
 The shuffle sorts by SHA-256 of the seed, the replicate and the shuffled item. All orders are equally likely, any
 language can reproduce the order, and it does not depend on the version of Python or on the order of levels in the file.
@@ -12,15 +17,15 @@ long as it is at its default.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final
 
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
-from airtoll.study.cell import Cell, Method, Plan, Run
-from airtoll.study.factors import FACTORS, LATER_FACTORS, level_text
+from airtoll.study.cell import Cell, Method, Plan, Run, Switching
+from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
 from airtoll.study.load import Study
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_line
@@ -44,12 +49,14 @@ def expand(
     clock: Clock | None = None,
     radios: tuple[str, ...] | None = None,
     inventory: str | None = None,
+    switching: Switching | None = None,
 ) -> Plan:
     """Every run of the study, in execution order.
 
-    `lab`, `clock`, `radios` and `inventory` replace the study's own without changing order or seeds. In lab hosts, the
-    machines determine where frames are sealed, so `crypto_at` has one level. `quick` applies the file's [quick] table.
-    Raises UsageError if the file has none. The same arguments always give the same plan.
+    `lab`, `clock`, `radios` and `inventory` replace the study's own without changing order or seeds, and `switching`
+    without changing seeds. In lab hosts, the machines determine where frames are sealed, so `crypto_at` has one level.
+    `quick` applies the file's [quick] table. Raises UsageError if the file has none. With fewer repeats than sessions,
+    each repeat is a session. The same arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -59,6 +66,10 @@ def expand(
             raise UsageError(f"{file}: quick: missing table; only a study with [quick] has a quick run")
         factors |= study.quick.factors.model_dump(exclude_none=True)
         settings |= study.quick.model_dump(exclude_none=True, exclude={"factors"})
+    if switching is not None:
+        settings["switching"] = switching
+    if settings["switching"] == "session":
+        settings["sessions"] = min(settings["sessions"], settings["repeats"])
     method = Method(**settings)
 
     name = study.lab.name if lab is None else lab
@@ -75,28 +86,19 @@ def expand(
         _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
         for levels in product(*(factors[name] for name in _PAIRED))
     ]
-    runs: list[Run] = []
-    block = 0
-    # TCP throughput sets the UDP load, so all TCP rounds run first.
-    stages = ("tcp", "udp") if method.udp_load == "tcp" else (None,)
-    for stage, replicate in product(stages, range(1, method.discard_first + method.repeats + 1)):
-        of_stage = [pair for pair in pairs if stage in (None, pair.transport)]
-        for pair in sorted(of_stage, key=lambda p: _digest("block", method.seed, replicate, p.text)):
-            block += 1
-            seed = _run_seed(method.seed, replicate, pair.text)
-            for _, cell in sorted(
-                pair.cells, key=lambda c: _digest("security", method.seed, replicate, c[0])
-            ):
-                runs.append(
-                    Run(
-                        order=len(runs) + 1,
-                        block=block,
-                        replicate=replicate,
-                        discard=replicate <= method.discard_first,
-                        seed=seed,
-                        cell=cell,
-                    )
-                )
+    in_order = _in_sessions if method.switching == "session" else _in_blocks
+    runs = tuple(
+        Run(
+            order=order,
+            block=place.block,
+            replicate=place.replicate,
+            discard=place.replicate <= method.discard_first,
+            seed=_run_seed(method.seed, place.replicate, place.shared),
+            cell=place.cell,
+            session=place.session,
+        )
+        for order, place in enumerate(in_order(pairs, method), start=1)
+    )
     return Plan(
         study=study.name,
         method=method,
@@ -107,7 +109,7 @@ def expand(
         radios=radios,
         inventory=inventory if name == HOSTS else None,
         claims=study.claim,
-        runs=tuple(runs),
+        runs=runs,
     )
 
 
@@ -126,6 +128,78 @@ class _Pair:
             of_cell = {**shared, "security": level}
             cells.append((_text(of_cell), Cell(lab=lab, **of_cell)))
         return cls(shared["transport"], _text(shared), cells)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of a run in the plan."""
+
+    block: int
+    session: int | None
+    replicate: int
+    shared: str  # text of the levels except security
+    cell: Cell
+
+
+def _in_blocks(pairs: Sequence[_Pair], method: Method) -> Iterator[_Place]:
+    """One round of blocks after the other."""
+    block = 0
+    for of_stage in _stages(pairs, method):
+        for replicate in range(1, method.discard_first + method.repeats + 1):
+            for pair in _shuffled(of_stage, method, replicate):
+                block += 1
+                for _, cell in sorted(
+                    pair.cells, key=lambda c: _digest("security", method.seed, replicate, c[0])
+                ):
+                    yield _Place(block, None, replicate, pair.text, cell)
+
+
+def _in_sessions(pairs: Sequence[_Pair], method: Method) -> Iterator[_Place]:
+    """One block of sessions after the other: a session of every setting of the access point.
+
+    The stages share their blocks, so that TCP and UDP can be compared.
+    """
+    session = 0
+    settings = _settings(pairs, method)
+    for of_stage in _stages(pairs, method):
+        for block, replicates in enumerate(_shares(method), start=1):
+            reverse = session // len(settings) % 2 == 1
+            for setting in reversed(settings) if reverse else settings:
+                session += 1
+                for replicate in replicates:
+                    for pair in _shuffled(of_stage, method, replicate):
+                        for _, cell in pair.cells:
+                            if cell.ap_setting == setting:
+                                yield _Place(block, session, replicate, pair.text, cell)
+
+
+def _stages(pairs: Sequence[_Pair], method: Method) -> list[list[_Pair]]:
+    """The pairs that are measured together. TCP throughput may set the UDP load; all TCP runs are then first."""
+    stages = ("tcp", "udp") if method.udp_load == "tcp" else (None,)
+    return [[pair for pair in pairs if stage in (None, pair.transport)] for stage in stages]
+
+
+def _shuffled(pairs: Iterable[_Pair], method: Method, replicate: int) -> list[_Pair]:
+    return sorted(pairs, key=lambda pair: _digest("block", method.seed, replicate, pair.text))
+
+
+def _settings(pairs: Iterable[_Pair], method: Method) -> list[tuple[Any, ...]]:
+    """The settings of the access point in random order. Settings that differ only in security are neighbours."""
+
+    def place(setting: tuple[Any, ...]) -> tuple[bytes, bytes]:
+        levels = dict(zip(AP_FACTORS, setting, strict=True))
+        shared = {name: level for name, level in levels.items() if name != "security"}
+        first, second = (_digest("session", method.seed, 1, _text(each)) for each in (shared, levels))
+        return first, second
+
+    return sorted({cell.ap_setting for pair in pairs for _, cell in pair.cells}, key=place)
+
+
+def _shares(method: Method) -> list[range]:
+    """The replicates of each session of a setting, as equal as possible. Discarded replicates are in the first one."""
+    number = method.sessions
+    ends = [method.discard_first + n * method.repeats // number for n in range(1, number + 1)]
+    return [range(before + 1, end + 1) for before, end in pairwise([0, *ends])]
 
 
 def _text(levels: Mapping[str, Any]) -> str:
@@ -158,6 +232,7 @@ class PlanRow:
 
     order: int
     block: int
+    session: int | None
     replicate: int
     discard: bool
     levels: tuple[str, ...]  # of the factors in `columns` of the description
@@ -172,6 +247,7 @@ class PlanDescription:
     rows: tuple[PlanRow, ...]
     cells: int
     blocks: int
+    sessions: int  # 0: switching by block
     discarded: int  # runs that are measured but excluded
     estimate_s: float
 
@@ -196,6 +272,7 @@ def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
         PlanRow(
             run.order,
             run.block,
+            run.session,
             run.replicate,
             run.discard,
             tuple(level_text(name, getattr(run.cell, name)) for name in varying),
@@ -209,9 +286,15 @@ def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
         rows=rows,
         cells=len({run.cell for run in plan.runs}),
         blocks=len({run.block for run in plan.runs}),
+        sessions=len({run.session for run in plan.runs} - {None}),
         discarded=sum(run.discard for run in plan.runs),
         estimate_s=estimate_s(plan, overhead_s),
     )
+
+
+def switches(runs: Iterable[Run]) -> int:
+    """How often the access point changes its settings, if the runs are performed in this order."""
+    return sum(before.cell.ap_setting != after.cell.ap_setting for before, after in pairwise(runs))
 
 
 def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] | None = None) -> float:

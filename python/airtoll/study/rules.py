@@ -34,6 +34,7 @@ def problems(study: StudyFile) -> list[Problem]:
         *((("link", word), text) for word, text in unused_processor(study.link, factors.crypto_at)),
         *_probes(study),
         *_stopping(study.method, ("method",)),
+        *_sessions(study.method),
         *_claims(study),
     ]
     if study.quick is not None:
@@ -289,6 +290,19 @@ def _stopping(method: MethodTable, where: tuple[str, ...]) -> list[Problem]:
             f"which is {method.repeats}",
         )
     ]
+
+
+def _sessions(method: MethodTable) -> list[Problem]:
+    if method.switching == "block":
+        return []
+    found: list[Problem] = []
+    if method.stop != "fixed":
+        text = f"session is not allowed with stop {method.stop}: the number of sessions is fixed"
+        found.append((("method", "switching"), text))
+    if method.sessions > method.repeats:
+        text = f"{method.sessions} sessions cannot share {method.repeats} repeats; give at most one session per repeat"
+        found.append((("method", "sessions"), text))
+    return found
 
 
 def _quick_levels(factors: Factors, quick: QuickFactors) -> list[Problem]:

@@ -39,6 +39,7 @@ from airtoll.study.values import (
 
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
+Retries = Annotated[int, *integer(0, 5)]
 
 ClaimList = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
 Radios = Annotated[tuple[Text, ...], *LEVELS]
@@ -146,6 +147,20 @@ class MethodTable(_Table):
         default=0.0,
         description="Pause of the probe rtt between a response and the next request, in seconds. Without a pause, the "
         "backoff after each frame delays the next one.",
+    )
+    switching: Annotated[cell.Switching, *name_of(cell.Switching)] = Field(
+        default="block",
+        description="When the access point changes its settings: block, up to once per run, so that runs that are "
+        "compared are close in time; session, as seldom as possible: all runs of a setting are in `sessions` sessions.",
+    )
+    sessions: Repeats = Field(
+        default=4,
+        description="Sessions of each setting of the access point if switching is session; the repeats are divided "
+        "over them.",
+    )
+    retries: Retries = Field(
+        default=0,
+        description="How often an invalid run is repeated, at the end of its session or block; never in virtual time.",
     )
 
 

@@ -18,6 +18,7 @@ from airtoll.published import names
 from airtoll.report.material import alike, text
 from airtoll.stats import (
     METRICS,
+    ByUnit,
     CellSummary,
     Comparison,
     Metric,
@@ -25,6 +26,7 @@ from airtoll.stats import (
     PairedRatio,
     PairedRow,
     RunNumber,
+    by_unit,
     compare,
     fixed_factors,
     paired_ratios,
@@ -41,7 +43,7 @@ RunState = Literal["valid", "invalid", "discarded", "not finished", "not needed"
 
 @dataclass(frozen=True)
 class ReportRun:
-    """One planned run and, if it is finished, its record."""
+    """One planned run, or a repeat of it, and, if it is finished, its record."""
 
     run: Run
     record: RunRecord | None
@@ -52,10 +54,7 @@ class ReportRun:
     @property
     def outcome(self) -> Outcome:
         """The run as an input of `airtoll.stats`."""
-        if self.record is None:
-            return Outcome(self.run, finished=False)
-        verdict = self.record.verdict
-        return Outcome(self.run, finished=True, valid=verdict.valid, reasons=verdict.reasons)
+        return Outcome.of(self.run, self.record)
 
     @property
     def state(self) -> RunState:
@@ -122,7 +121,6 @@ class ReportData:
     def of(cls, result: Result) -> "ReportData":
         """Read the result. Raises AirtollError if a file of it cannot be read."""
         head, plan = result.plan_record, result.plan
-        records = {record.run.id: record for record in result.records()}
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for run_id, metric, value in per_run(result.samples()):
             values[run_id][metric] = value
@@ -139,12 +137,12 @@ class ReportData:
             runs=tuple(
                 ReportRun(
                     run,
-                    records.get(run.id),
+                    record,
                     values.get(run.id, {}),
                     _files(result, run.id),
                     needed=run.id not in passed_over,
                 )
-                for run in plan.runs
+                for run, record in result.recorded()
             ),
         )
 
@@ -287,13 +285,19 @@ class ReportData:
         return not self._has_cards_and_hosts or cell.crypto_at == place
 
     @cached_property
-    def by_round(self) -> Mapping[str, Mapping[Cell, Mapping[int, float]]]:
+    def by_round(self) -> ByUnit:
         """The values of the counted runs, by metric, cell and round, each in the metric's unit."""
-        found: dict[str, dict[Cell, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-        for run in self.counting:
-            for name, value in run.values.items():
-                found[name][run.run.cell][run.run.replicate] = value
-        return found
+        return by_unit(self.values, (run.run for run in self.counting), lambda run: run.round)
+
+    @property
+    def in_sessions(self) -> bool:
+        """Whether the access point is switched by session. The unit of replication is then the session, not the run."""
+        return self.method.switching == "session"
+
+    @property
+    def units(self) -> str:
+        """The units of replication in words, over which means and intervals are computed."""
+        return "sessions" if self.in_sessions else "runs"
 
     @cached_property
     def counts(self) -> Mapping[RunState, int]:
@@ -357,16 +361,18 @@ class ReportData:
     def expected(self) -> Mapping[tuple[Cell, str], Expected]:
         """The model's predictions by cell and metric, for metrics that are both predicted and measured."""
         predicted = self.model.all(self.cases.values())
-        pairs: dict[tuple[Cell, str], list[tuple[float, float]]] = defaultdict(list)
-        for run in self.counting if self.cases else ():
-            values = predicted[self.cases[run.run.cell]].values
+        pairs: dict[tuple[Cell, str], tuple[list[float], list[float]]] = {}
+        for cell, case in self.cases.items():
+            values = predicted[case].values
             for metric in METRICS:
-                if metric in values and metric in run.values:
-                    pairs[run.run.cell, metric].append((values[metric], run.values[metric]))
-        sides = [([e for e, _ in of_key], [m for _, m in of_key]) for of_key in pairs.values()]
+                measured = list(self.by_round.get(metric, {}).get(cell, {}).values())
+                if metric in values and measured:
+                    pairs[cell, metric] = [values[metric]] * len(measured), measured
         return {
             key: Expected(expected[0], ratio)
-            for key, (expected, _), ratio in zip(pairs, sides, paired_ratios(sides), strict=True)
+            for (key, (expected, _)), ratio in zip(
+                pairs.items(), paired_ratios(list(pairs.values())), strict=True
+            )
         }
 
     @cached_property

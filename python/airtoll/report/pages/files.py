@@ -69,11 +69,24 @@ def runs_csv(data: ReportData) -> str:
     """One row per run and metric, in the metric's unit. A missing measurement is an empty field."""
     heads = list(_HEADS.values())
     lines: list[list[Any]] = [
-        ["run", "order", "block", "replicate", "state", "reasons", *heads, "metric", "unit", "value"]
+        [
+            "run",
+            "order",
+            "block",
+            "session",
+            "replicate",
+            "state",
+            "reasons",
+            *heads,
+            "metric",
+            "unit",
+            "value",
+        ]
     ]
     for run in data.runs:
         reasons = "; ".join(run.outcome.reasons)
-        who = [run.run.id, run.run.order, run.run.block, run.run.replicate, run.state, reasons]
+        place = [run.run.order, run.run.block, run.run.session, run.run.replicate]
+        who = [run.run.id, *place, run.state, reasons]
         factors = [getattr(run.run.cell, name) for name in _FACTORS]
         lines += [
             [*who, *factors, metric.name, metric.unit, run.values.get(metric.name)]

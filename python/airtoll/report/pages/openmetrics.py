@@ -68,7 +68,7 @@ def _about(data: ReportData) -> Iterator[Family]:
         ((*of_result, ("state", state)), float(sum(run.state == state for run in data.runs)))
         for state in states
     ]
-    yield Family("airtoll_runs", "", "Planned runs by state.", counts)
+    yield Family("airtoll_runs", "", "Planned runs and repeats of invalid runs, by state.", counts)
     reasons = [
         ((*of_result, ("reason", reason)), float(count))
         for reason, count in sorted(data.compared.reasons.items())

@@ -85,7 +85,7 @@ def _origin(data: ReportData) -> Iterator[tuple[str, str]]:
     discarded = f" after {method.discard_first} discarded" if method.discard_first else ""
     least = f"{method.least_repeats} to " if method.stop != "fixed" else ""
     yield "Replicates per cell", f"{least}{method.repeats}{discarded}"
-    yield "Runs", f"{len(data.runs)} planned, {len(data.counting)} counted"
+    yield "Runs", f"{len(data.plan.runs)} planned, {len(data.counting)} counted"
     yield "Duration of a probe", f"{method.duration:g} s after {method.warmup:g} s"
     yield "Card", card.place(data)
     versions = sorted({run.record.versions.airtoll or "unknown" for run in data.runs if run.record})

@@ -14,7 +14,17 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import is_resolved, scaled
-from airtoll.stats import METRICS, Interval, Metric, PairedRow, holm, matched_difference, matched_ratio, span
+from airtoll.stats import (
+    METRICS,
+    Interval,
+    Metric,
+    PairedRow,
+    aligned,
+    holm,
+    matched_difference,
+    matched_ratio,
+    span,
+)
 from airtoll.stats.ratio import percent_interval
 
 MAX_SENTENCES: Final = 3
@@ -180,16 +190,13 @@ def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
 def _mean_change(
     data: ReportData, metric: Metric, level: str, transport: str, rows: Sequence[PairedRow]
 ) -> SummaryChange:
-    values, sets = data.by_round[metric.name], []
-    for row in rows:
-        a, b = (values.get(cell, {}) for cell in (row.baseline, row.cell))
-        rounds = sorted(a.keys() | b.keys())
-        sets.append(([a.get(one) for one in rounds], [b.get(one) for one in rounds]))
-    ratio = matched_ratio(sets)
+    values = data.by_round[metric.name]
+    sets = aligned((values.get(row.baseline, {}), values.get(row.cell, {})) for row in rows)
+    ratio = matched_ratio(sets, in_sessions=data.in_sessions)
     if metric.relative and ratio.percent is not None:
         amount = Amount(ratio.percent, ratio.percent_ci95_t, "%")
         return SummaryChange(metric, level, transport, tuple(rows), amount, ratio.log.p)
-    difference = matched_difference(sets)
+    difference = matched_difference(sets, in_sessions=data.in_sessions)
     mean = metric.display(difference.mean or 0.0)
     amount = Amount(mean, scaled(difference.ci95_t, metric), metric.change_unit, metric.decimals)
     return SummaryChange(metric, level, transport, tuple(rows), amount, difference.p)

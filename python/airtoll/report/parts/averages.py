@@ -1,7 +1,7 @@
 """Averages over all rates or packet sizes with their intervals, as in Pacheco et al., Table I.
 
-The run is the unit of replication: each replicate gives one average over the rates, and the interval is over
-replicates. A replicate that lacks a rate gives no average.
+Each round gives one average over the rates, and the interval is over rounds. A round that lacks a rate gives no
+average.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ def over(data: ReportData) -> Axis | None:
 
 
 def averages(data: ReportData) -> dict[AverageKey, Summary]:
-    """The average of each main metric over replicates, in the metric's unit."""
+    """The average of each main metric over rounds, in the metric's unit."""
     against = over(data)
     if against is None:
         return {}
@@ -43,10 +43,11 @@ def averages(data: ReportData) -> dict[AverageKey, Summary]:
     levels: dict[Cell, set[Cell]] = defaultdict(set)
     for run in data.runs:
         levels[without(run.run.cell, against)].add(run.run.cell)
-    for run in data.counting:
-        for name, value in run.values.items():
-            if name in METRICS and METRICS[name].main:
-                values[without(run.run.cell, against), name][run.run.replicate].append(value)
+    for name, cells in data.by_round.items():
+        if name in METRICS and METRICS[name].main:
+            for cell, rounds in cells.items():
+                for one, value in rounds.items():
+                    values[without(cell, against), name][one].append(value)
     means = [
         [fmean(of_all) for of_all in of_key.values() if len(of_all) == len(levels[cell])]
         for (cell, _), of_key in values.items()
@@ -104,8 +105,8 @@ def grids(data: ReportData, printed: Mapping[AverageKey, str]) -> Iterator[Grid]
     yield Grid(
         "averages",
         f"Averages over all {_PLURALS[against]}",
-        f"Means over {count} {_PLURALS[against]} and over runs \N{PLUS-MINUS SIGN} half of the 95 % confidence "
-        "interval (Student's t) over replicates.",
+        f"Means over {count} {_PLURALS[against]} and over {data.units} \N{PLUS-MINUS SIGN} half of the 95 % confidence "
+        f"interval (Student's t) over {data.units}.",
         tuple(columns),
         tuple(rows),
         words=2,

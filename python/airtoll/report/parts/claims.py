@@ -240,7 +240,8 @@ class Claims:
         values = {
             cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell, tested.metric.name)
         }
-        measured = change_of(tested, values, relative=tested.metric.relative)
+        in_sessions = self.data.in_sessions
+        measured = change_of(tested, values, relative=tested.metric.relative, in_sessions=in_sessions)
         model = measured if self.data.lab == "sim" else self._predicted(tested, values, measured)
         return Judged(
             tested,
@@ -256,7 +257,8 @@ class Claims:
         predicted = self.data.expected if self.with_model else {}
         expected = {cell: predicted.get((cell, tested.metric.name)) for cell in measured_in}
         values = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
-        return change_of(tested, values, relative=measured.in_percent)
+        in_sessions = self.data.in_sessions
+        return change_of(tested, values, relative=measured.in_percent, in_sessions=in_sessions)
 
 
 def _equal_within(tested: Tested, values: ByRound, *, in_percent: bool) -> float:

@@ -102,7 +102,8 @@ def figures(data: ReportData) -> list[Figure]:
         for number, ((metric, of), group) in enumerate(groups.items())
     )
     caption = (
-        "Points: means over runs; lines: polynomials fitted to the means by least squares (equations below)."
+        f"Points: means over {data.units}; lines: polynomials fitted to the means by least squares (equations "
+        "below)."
     )
     return [Figure("Curves over the PHY rate", caption, charts)] if charts else []
 

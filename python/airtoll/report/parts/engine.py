@@ -21,7 +21,7 @@ def grids(data: ReportData) -> list[Grid]:
 
 
 def _grid(data: ReportData, name: str) -> Grid:
-    metric, values = METRICS[name], _by_replicate(data, name)
+    metric, values = METRICS[name], data.by_round[name]
     flows: dict[Cell, list[Cell]] = {}
     for cell in data.means(name):
         flows.setdefault(cell.model_copy(update={"security": "open"}), []).append(cell)
@@ -30,8 +30,8 @@ def _grid(data: ReportData, name: str) -> Grid:
         standard = _standard(cells)
         first = values[standard]
         for cell in cells:
-            replicates = sorted(first.keys() & values[cell].keys())
-            ratio = paired_ratio([values[cell][n] for n in replicates], [first[n] for n in replicates])
+            rounds = sorted(first.keys() & values[cell].keys())
+            ratio = paired_ratio([values[cell][n] for n in rounds], [first[n] for n in rounds])
             rows.append(
                 (
                     data.flow(cell),
@@ -46,7 +46,7 @@ def _grid(data: ReportData, name: str) -> Grid:
         name.replace("_", "-"),
         metric.title,
         f"{metric.definition[0].upper()}{metric.definition[1:]}. Speed-up: relative to the standard (CCMP if measured, "
-        "otherwise the first level); geometric mean over replicates with its 95 % confidence interval.",
+        f"otherwise the first level); geometric mean over {data.units} with its 95 % confidence interval.",
         ("Flow", "Security", f"Time, {metric.display_unit}", "Speed-up [95 % CI]"),
         tuple(rows),
         words=2,
@@ -56,11 +56,3 @@ def _grid(data: ReportData, name: str) -> Grid:
 def _standard(cells: Sequence[Cell]) -> Cell:
     by_level = {cell.security: cell for cell in cells}
     return next((by_level[level] for level in STANDARD if level in by_level), cells[0])
-
-
-def _by_replicate(data: ReportData, name: str) -> dict[Cell, dict[int, float]]:
-    values: dict[Cell, dict[int, float]] = {}
-    for run in data.counting:
-        if name in run.values:
-            values.setdefault(run.run.cell, {})[run.run.replicate] = run.values[name]
-    return values

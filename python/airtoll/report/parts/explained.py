@@ -222,7 +222,7 @@ def predictions(data: ReportData, table: Table) -> Grid:
         "predictions",
         "Measurement and model",
         "Predictions of each cell by the medium in virtual time, with models of traffic and hosts. Deviation: the "
-        "measured value compared with the prediction (geometric mean over runs, 95 % confidence interval).",
+        f"measured value compared with the prediction (geometric mean over {data.units}, 95 % confidence interval).",
         ("Flow", "Metric", "Security", "Predicted", "Deviation"),
         tuple(
             (

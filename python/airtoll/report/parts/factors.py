@@ -1,13 +1,13 @@
 """Comparisons of the levels of every factor other than security, over all pairs of cells that differ only in it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts.matching import ByRound, Change, change_of
+from airtoll.report.parts.matching import Change, change_of
 from airtoll.report.parts.statements import FactorLevels, Statement
 from airtoll.stats import Metric, holm
 from airtoll.study.factors import FACTORS, level_order
@@ -18,12 +18,11 @@ _GROUPED: Final = ("transport", "security")
 
 def grids(data: ReportData) -> Iterator[Grid]:
     """One table per factor with at least two levels: every level against the lowest or first one."""
-    values = data.by_round
     cells = [run.run.cell for run in data.counting]
     for factor in FACTORS:
         levels = sorted({getattr(cell, factor) for cell in cells}, key=_order)
         if factor != "security" and len(levels) > 1:
-            grid = _grid(data, values, factor, levels)
+            grid = _grid(data, factor, levels)
             if grid.rows:
                 yield grid
 
@@ -32,11 +31,11 @@ def _order(level: str | float) -> tuple[bool, Any]:
     return (True, text.natural(level)) if isinstance(level, str) else level_order(level)
 
 
-def _grid(data: ReportData, values: Mapping[str, ByRound], factor: str, levels: list[Any]) -> Grid:
+def _grid(data: ReportData, factor: str, levels: list[Any]) -> Grid:
     first = levels[0]
     metrics = [metric for metric in data.metrics if metric.main]
     tested = [
-        (metric, level, group, _change(values, metric, factor, level, first, group))
+        (metric, level, group, _change(data, metric, factor, level, first, group))
         for metric in metrics
         for group in _groups(data, metric, factor)
         for level in levels[1:]
@@ -64,7 +63,7 @@ def _grid(data: ReportData, values: Mapping[str, ByRound], factor: str, levels: 
     return Grid(
         f"factor-{factor.replace('_', '-')}",
         f"{FACTORS[factor].several}, against {reference}",
-        f"{_summary(values, metrics, factor, first, levels[-1])} {resolved} of {text.counted(len(rows), 'change')} "
+        f"{_summary(data, metrics, factor, first, levels[-1])} {resolved} of {text.counted(len(rows), 'change')} "
         f"{'is' if resolved == 1 else 'are'} significant at 5 %. A change is the mean over all pairs of cells that "
         "differ only in this factor, compared within rounds; p is corrected for all changes of the metric (Holm).",
         ("Metric", "Level", "Cells", "Change [95 % CI]", "Pairs", "p (Holm)"),
@@ -85,15 +84,16 @@ def _groups(data: ReportData, metric: Metric, factor: str) -> list[FactorLevels]
 
 
 def _change(
-    values: Mapping[str, ByRound], metric: Metric, factor: str, level: Any, first: Any, group: FactorLevels
+    data: ReportData, metric: Metric, factor: str, level: Any, first: Any, group: FactorLevels
 ) -> Change:
     statement = Statement(metric, ((factor, level, first),), group, metric.better)
-    return change_of(statement, values[metric.name], relative=metric.relative)
+    values = data.by_round[metric.name]
+    return change_of(statement, values, relative=metric.relative, in_sessions=data.in_sessions)
 
 
-def _summary(values: Mapping[str, ByRound], metrics: list[Metric], factor: str, first: Any, last: Any) -> str:
+def _summary(data: ReportData, metrics: list[Metric], factor: str, first: Any, last: Any) -> str:
     """The mean change of each main metric over all cells, from the first to the last level."""
-    changes = [(metric, _change(values, metric, factor, last, first, ())) for metric in metrics]
+    changes = [(metric, _change(data, metric, factor, last, first, ())) for metric in metrics]
     told = [
         f"{text.within(metric.title)} {change.words()}"
         for metric, change in changes

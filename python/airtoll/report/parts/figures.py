@@ -168,7 +168,7 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
         for figure, against in zip(drawn, (axis(data), "packet_size"), strict=False):
             if not figure.charts:
                 continue
-            how = _HOW_TO_READ["bars" if against == "security" else "points"]
+            how = _HOW_TO_READ["bars" if against == "security" else "points"].format(units=data.units)
             told = "" if how in explained else how
             explained.add(how)
             yield replace(figure, caption=text.joined(figure.caption, told))
@@ -180,8 +180,8 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
 
 
 _HOW_TO_READ = {
-    "bars": "Bars: mean over runs; lines: 95 % confidence interval (Student's t); small dots: single runs.",
-    "points": "Points: mean over runs; bars: 95 % confidence interval (Student's t); small dots: single runs.",
+    "bars": "Bars: mean over {units}; lines: 95 % confidence interval (Student's t); small dots: single runs.",
+    "points": "Points: mean over {units}; bars: 95 % confidence interval (Student's t); small dots: single runs.",
 }
 
 

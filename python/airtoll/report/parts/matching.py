@@ -13,11 +13,13 @@ from airtoll.stats import (
     Interval,
     MatchedMean,
     Metric,
+    aligned,
     interaction_difference,
     interaction_ratio,
     matched_difference,
     matched_ratio,
 )
+from airtoll.stats.paired import Pairs
 from airtoll.study.cell import Cell
 
 _SIGNIFICANT: Final = 0.05
@@ -58,10 +60,20 @@ class Change:
         return p_holm < _SIGNIFICANT if p_holm is not None else not self.interval.contains(0)
 
 
-def change_of(tested: Tested, values: ByRound, *, relative: bool) -> Change:
-    """The change of a claim. With `relative` it is in percent, if the claim and the values allow a ratio."""
-    sets = [_by_round(values, of_set) for of_set in _sets(tested, values)]
-    mean, in_percent = _tested(tested, sets, relative=relative)
+def change_of(tested: Tested, values: ByRound, *, relative: bool, in_sessions: bool) -> Change:
+    """The change of a claim. With `relative` it is in percent, if the claim and the values allow a ratio.
+
+    `in_sessions`: the values of a round are from the same sessions.
+    """
+    sets = list(_sets(tested, values))
+    pairs = list(dict.fromkeys(pair for of_set in sets for pair in of_set))
+    of_pair = dict(zip(pairs, aligned((values[a], values[b]) for a, b in pairs), strict=True))
+    mean, in_percent = _tested(
+        tested,
+        [[of_pair[pair] for pair in of_set] for of_set in sets],
+        relative=relative,
+        in_sessions=in_sessions,
+    )
 
     def shown(value: float) -> float:
         return 100 * math.expm1(value) if in_percent else tested.metric.display(value)
@@ -79,8 +91,6 @@ def change_of(tested: Tested, values: ByRound, *, relative: bool) -> Change:
 
 _CellPair = tuple[Cell, Cell]
 """The cell of the reference, and that of the subject."""
-
-_Values = tuple[list[float | None], list[float | None]]
 
 
 def _sets(tested: Tested, measured: Iterable[Cell]) -> Iterator[tuple[_CellPair, ...]]:
@@ -116,30 +126,26 @@ def _levels_of(cell: Cell) -> Mapping[str, Any]:
     return cell.model_dump()
 
 
-def _by_round(values: ByRound, of_set: Sequence[_CellPair]) -> tuple[_Values, ...]:
-    """The values of the pairs of cells of one set, by round."""
-    rounds = sorted({one for pair in of_set for cell in pair for one in values[cell]})
-    return tuple(
-        ([values[a].get(one) for one in rounds], [values[b].get(one) for one in rounds]) for a, b in of_set
-    )
-
-
-def _tested(tested: Tested, sets: Sequence[Sequence[_Values]], *, relative: bool) -> tuple[MatchedMean, bool]:
+def _tested(
+    tested: Tested, sets: Sequence[Sequence[Pairs]], *, relative: bool, in_sessions: bool
+) -> tuple[MatchedMean, bool]:
     """The mean change of a claim. The second value says whether it is the logarithm of a ratio.
 
     With `relative` it is, unless a value has no logarithm or the claim is about absolute costs.
     """
     if isinstance(tested, Statement):
         pairs = [pair for (pair,) in sets]
-        if relative and (ratio := matched_ratio(pairs)).reason is None:
+        if relative and (ratio := matched_ratio(pairs, in_sessions=in_sessions)).reason is None:
             return ratio.log, True
-        return matched_difference(pairs), False
+        return matched_difference(pairs, in_sessions=in_sessions), False
     costs = [(_signed(tested, first), [_signed(tested, each) for each in rest]) for first, *rest in sets]
-    if relative and not tested.absolute and (of_costs := interaction_ratio(costs)).reason is None:
-        return of_costs.log, True
-    return interaction_difference(costs), False
+    if relative and not tested.absolute:
+        of_costs = interaction_ratio(costs, in_sessions=in_sessions)
+        if of_costs.reason is None:
+            return of_costs.log, True
+    return interaction_difference(costs, in_sessions=in_sessions), False
 
 
-def _signed(contrast: Contrast, pair: _Values) -> _Values:
+def _signed(contrast: Contrast, pair: Pairs) -> Pairs:
     """The values in the order in which a cost is a rise."""
     return pair if contrast.sign > 0 else (pair[1], pair[0])

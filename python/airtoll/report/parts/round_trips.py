@@ -7,9 +7,8 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts.averages import words
-from airtoll.stats import METRICS, matched_ratio
+from airtoll.stats import METRICS, aligned, matched_ratio
 from airtoll.stats.paired import Pairs
-from airtoll.study.cell import Cell
 
 _CHECKED = METRICS["rtt"]
 _CHECK = METRICS["rtt_sockperf"]
@@ -36,39 +35,36 @@ def tool_sentences(data: ReportData) -> Iterator[str]:
 
 
 def cross_check(data: ReportData) -> Grid:
-    """The round-trip times of the cells that both tools measured, and the ratio of the tools within runs."""
-    values: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
-    for run in data.counting:
-        if _CHECKED.name in run.values and _CHECK.name in run.values:
-            values[run.run.cell].append((run.values[_CHECKED.name], run.values[_CHECK.name]))
-    cells = (
-        row.cell for row in data.comparison.cells if row.metric == _CHECK.name
-    )  # in the order of reports
-    sides: dict[Cell, Pairs] = {
-        cell: ([a for a, _ in values[cell]], [b for _, b in values[cell]]) for cell in cells if values[cell]
-    }
+    """The round-trip times of the cells that both tools measured, and the ratio of the tools within rounds."""
+    both = [data.by_round.get(metric.name, {}) for metric in (_CHECKED, _CHECK)]
+    cells = [
+        row.cell
+        for row in data.comparison.cells  # in the order of reports
+        if row.metric == _CHECK.name and all(row.cell in values for values in both)
+    ]
+    sets = aligned((both[0][cell], both[1][cell]) for cell in cells)
     rows = []
-    for cell, (checked, check) in sides.items():
+    for cell, of_tools in zip(cells, sets, strict=True):
         rows.append(
             (
                 data.flow(cell),
                 text.level(cell.security),
                 *(words(data.summaries[cell, metric.name].summary, metric) for metric in (_CHECKED, _CHECK)),
-                _change([(checked, check)]),
+                _change(data, [of_tools]),
             )
         )
     return Grid(
         "cross-check",
         "Round-trip time by another tool",
         f"sockperf measures {text.counted(len(rows), 'cell')} once more, as a cross-check: its round-trip times differ "
-        f"by {_change(list(sides.values()))} from those of the other tables (mean over the cells, 95 % interval).",
+        f"by {_change(data, sets)} from those of the other tables (mean over the cells, 95 % interval).",
         ("Flow", "Security", "RTT, ms", "By sockperf, ms", "Difference [95 % CI]"),
         tuple(rows),
         words=2,
     )
 
 
-def _change(sets: Sequence[Pairs]) -> str:
+def _change(data: ReportData, sets: Sequence[Pairs]) -> str:
     """The mean change from the first to the second values, with its interval."""
-    ratio = matched_ratio(sets)
+    ratio = matched_ratio(sets, in_sessions=data.in_sessions)
     return text.joined(text.signed_percent(ratio.percent, 1), text.percent_interval(ratio.percent_ci95_t))

@@ -20,10 +20,10 @@ def lede(data: ReportData) -> Iterator[str]:
 
 def table_note(data: ReportData) -> str:
     """How to read the table."""
-    note = "Mean over runs \N{PLUS-MINUS SIGN} half of the 95 % confidence interval (Student's t)."
+    note = f"Mean over {data.units} \N{PLUS-MINUS SIGN} half of the 95 % confidence interval (Student's t)."
     if len(data.comparison.levels) > 1:
         baseline = text.level(data.comparison.baseline or "")
-        note += f" Differences and changes are means over pairs of runs within blocks, against {baseline}."
+        note += f" Differences and changes are means over pairs of {data.units} within blocks, against {baseline}."
     return note
 
 
@@ -66,8 +66,14 @@ def told_once(data: ReportData) -> Iterator[str]:
 def run_counts(data: ReportData) -> str:
     """The number of runs planned and counted, and the reasons why the others are not counted."""
     left_out = text.reasons(data.comparison.left_out)
-    parts = [f"{text.counted(len(data.runs), 'run')} planned, {len(data.counting)} counted"]
+    planned = len(data.plan.runs)
+    parts = [f"{text.counted(planned, 'run')} planned, {len(data.counting)} counted"]
     parts += [f"left out: {left_out}"] if left_out else []
+    parts += (
+        [text.counted(repeats, "repeat") + " of invalid runs"]
+        if (repeats := len(data.runs) - planned)
+        else []
+    )
     parts += [f"{unneeded} not needed"] if (unneeded := data.counts.get("not needed", 0)) else []
     return f"{'; '.join(parts)}."
 
@@ -76,9 +82,9 @@ def method(data: ReportData) -> list[str]:
     """How the figures were measured and computed, from the plan."""
     lines = [
         *(_imported(data) if data.lab == "imported" else _planned(data)),
-        "The run is the unit of replication: each run gives one value per metric, and intervals are over runs. "
-        "Intervals and equivalence verdicts apply to each change separately; they are not adjusted for the number of "
-        "comparisons. p-values are adjusted by Holm's method over all changes of a metric, which share one figure.",
+        f"{_unit(data)} Intervals and equivalence verdicts apply to each change separately; they are not adjusted for "
+        "the number of comparisons. p-values are adjusted by Holm's method over all changes of a metric, which share "
+        "one figure.",
         "Changes in percent are geometric means of ratios within blocks; their intervals are computed on "
         "logarithms.",
         "Invalid and discarded runs are stored, but no figure includes them.",
@@ -88,13 +94,30 @@ def method(data: ReportData) -> list[str]:
     return lines
 
 
+def _unit(data: ReportData) -> str:
+    """The unit of replication."""
+    if data.in_sessions:
+        return (
+            "The session is the unit of replication, because the runs of a session are not independent of each other: "
+            "each metric has the mean of the runs as its value in the session, and intervals are over sessions."
+        )
+    return "The run is the unit of replication: each run gives one value per metric, and intervals are over runs."
+
+
 def _planned(data: ReportData) -> Iterator[str]:
     """The procedure of a study that airtoll ran."""
     m = data.method
-    yield (
-        "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
-        "that the runs of a pair are close in time."
-    )
+    if data.in_sessions:
+        yield (
+            f"The runs of each setting of the access point are in {text.counted(m.sessions, 'session')}. Each block "
+            "contains one session of every setting, in the reverse order of the block before (ABBA), so that a steady "
+            "drift affects all settings alike. The cells of a session are in random order."
+        )
+    else:
+        yield (
+            "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
+            "that the runs of a pair are close in time."
+        )
     yield _replicates(m)
     yield (
         f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
