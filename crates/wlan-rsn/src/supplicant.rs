@@ -378,12 +378,7 @@ impl Supplicant {
     }
 
     /// 12.7.7.2.
-    fn group_message(
-        &mut self,
-        received: &Received<'_>,
-        sealed: bool,
-        now: Duration,
-    ) -> Result<(), Discard> {
+    fn group_message(&mut self, received: &Received<'_>, sealed: bool, now: Duration) -> Result<(), Discard> {
         let session = self.session.as_ref().ok_or(Discard::Unexpected)?;
         if !sealed {
             return Err(Discard::Unprotected);

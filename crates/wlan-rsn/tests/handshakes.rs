@@ -659,7 +659,11 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
         assert_eq!(world.group.len(), before + 1);
         for station in stations(5) {
             assert!(world.agrees(station));
-            assert_eq!(world.ends[&station].groups.len(), 1, "the previous key has retired");
+            assert_eq!(
+                world.ends[&station].groups.len(),
+                1,
+                "the previous key has retired"
+            );
         }
     }
 }

@@ -87,7 +87,9 @@ impl End {
                 self.groups.insert(key_id.get(), key);
             }
             Output::RetireGroup { key_id, .. } => {
-                self.groups.remove(&key_id.get()).expect("the retired group key was installed");
+                self.groups
+                    .remove(&key_id.get())
+                    .expect("the retired group key was installed");
             }
             Output::InstallIntegrity { key_id, key, ipn, .. } => {
                 self.once(3, &key);
