@@ -55,7 +55,10 @@ impl World {
             Action::InstallGroup { peer, key, .. } => {
                 assert!(side == 0 || self.admitted[side], "a group key of an unknown peer");
                 assert_eq!(peer, AP);
-                assert!(!self.groups[side].contains(&key), "a group key was installed twice");
+                assert!(
+                    !self.groups[side].contains(&key),
+                    "a group key was installed twice"
+                );
                 self.groups[side].push(key);
             }
             Action::Retire { .. } | Action::RetireGroup { .. } => {
