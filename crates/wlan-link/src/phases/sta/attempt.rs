@@ -113,7 +113,8 @@ impl Station {
         let common = &self.settings.common;
         if advertised.kind != Some(common.kind) {
             return Err(
-                "is not a link, or has the other kind of device (IP packets or Ethernet frames)".into(),
+                "is not a link of this version, or has the other kind of device (IP packets or Ethernet frames)"
+                    .into(),
             );
         }
         let (group, offered) = frames::ciphers_of(&advertised.elements.rsn)

@@ -8,7 +8,7 @@ use wlan_ciphers::{SealJob, TemporalKey};
 
 use super::*;
 
-const MULTICAST: MacAddr = MacAddr([1, 0, 0x5e, 0, 0, 251]);
+pub const MULTICAST: MacAddr = MacAddr([1, 0, 0x5e, 0, 0, 251]);
 /// Offset of the octet with the key identifier.
 const KEY_ID_AT: usize = 29;
 
@@ -20,7 +20,7 @@ fn address(host: u8) -> MacAddr {
 }
 
 /// A packet or frame of a host to a multicast group.
-fn to_group(kind: Kind, from: u8, tag: u32) -> Vec<u8> {
+pub fn to_group(kind: Kind, from: u8, tag: u32) -> Vec<u8> {
     let mut inner = packet(from, 1, tag, 100);
     inner[16..20].copy_from_slice(&[224, 0, 0, 251]);
     match kind {
