@@ -234,6 +234,19 @@ impl AccessPoint {
         }
     }
 
+    fn rekey_group(&mut self, rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        if self.authenticator.rekey_group(now, rng) {
+            self.next_group_rekey = now + self.settings.rekey_group_after;
+            let text = "renewing the group key";
+            self.outbox
+                .log_limited(now, Phase::Keys, Outcome::Progress, None, text);
+        } else {
+            self.next_group_rekey = now + SOON;
+        }
+        self.drain();
+    }
+
     fn rekey_group_within(&mut self, delay: Duration) {
         self.next_group_rekey = self.next_group_rekey.min(self.now + delay);
     }
@@ -254,11 +267,7 @@ impl AccessPoint {
         self.ask_and_rekey(rng);
         self.drain_eap(rng);
         if now >= self.next_group_rekey {
-            self.next_group_rekey = match self.authenticator.rekey_group(now, rng) {
-                true => now + self.settings.rekey_group_after,
-                false => now + SOON,
-            };
-            self.drain();
+            self.rekey_group(rng);
         }
         if let Some(to) = self.settings.beacons_to
             && now >= self.next_beacon

@@ -99,7 +99,7 @@ pub struct Plane {
     pub used: Vec<(MacAddr, Key)>,
     /// The installed group keys by key identifier, with the packet number after which each starts.
     pub groups: BTreeMap<u8, (Key, PacketNumber)>,
-    /// The group keys in the order of their installation.
+    /// The group keys in the order of their installation; at a station, those of its session.
     pub group_keys: Vec<(u8, Key)>,
     /// Packet numbers used of the access point's group key.
     pub group_used: u64,
@@ -307,7 +307,11 @@ impl World {
                 }
                 Action::Remove { peer } => {
                     plane.peers.remove(&peer).expect("the peer was admitted");
-                    plane.groups.clear();
+                    // A station that returns may get the same key, with its packet number.
+                    if peer == AP {
+                        plane.groups.clear();
+                        plane.group_keys.clear();
+                    }
                 }
                 Action::Assign(addresses) => plane.assigned = addresses,
                 Action::Radius(datagram) => {
