@@ -20,6 +20,8 @@ struct World {
     air: Vec<Flight>,
     /// All transmit keys that each end installed.
     used: [Vec<Key>; 2],
+    /// All group keys that each end installed: the access point ever, the station during its session.
+    groups: [Vec<Key>; 2],
     admitted: [bool; 2],
 }
 
@@ -40,6 +42,8 @@ impl World {
             Action::Remove { .. } => {
                 assert!(self.admitted[side], "removed without being admitted");
                 self.admitted[side] = false;
+                // A station that returns gets the group key again, with its packet number.
+                self.groups[1].clear();
             }
             Action::Install { direction, key, .. } => {
                 assert!(self.admitted[side], "a key of an unknown peer");
@@ -48,7 +52,18 @@ impl World {
                     self.used[side].push(key);
                 }
             }
-            Action::Retire { .. } => assert!(self.admitted[side], "a key of an unknown peer"),
+            Action::InstallGroup { peer, key, .. } => {
+                assert!(side == 0 || self.admitted[side], "a group key of an unknown peer");
+                assert_eq!(peer, AP);
+                assert!(
+                    !self.groups[side].contains(&key),
+                    "a group key was installed twice"
+                );
+                self.groups[side].push(key);
+            }
+            Action::Retire { .. } | Action::RetireGroup { .. } => {
+                assert!(self.admitted[side], "a key of an unknown peer");
+            }
             Action::Assign(_) | Action::Radius(_) | Action::Tell(_) => {}
         }
         // Drop excess frames, which would only take time.

@@ -202,6 +202,17 @@ def test_a_link_of_ethernet_frames_is_a_switch(network: Network) -> None:
     assert ping(two, "192.0.2.1") == 3
     assert ping(two, "192.0.2.3") == 3
     two.run("ping", "-c", "1", "-W", "2", "-M", "do", "-s", "1408", "192.0.2.3")
+    # The access point's broadcasts reach the remaining stations after another station has left.
+    leaving = network.start("sta", 4, **tap)
+    leaving.wait("connected with")
+    assert leaving.stop() == 0
+    ends[0].wait("renewing the group key")
+    for end in ends:
+        end.host.ip(f"neigh flush dev {DEVICE}")
+    assert ping(ends[0].host, "192.0.2.3") == 3
+    assert ping(two, "192.0.2.3") == 3
+    counted = ends[2].status()["counters"]["inbound"]
+    assert (counted["replayed"], counted["no_key"], counted["forged"]) == (0, 0, 0)
     # A station has one address: hosts behind it are blocked.
     two.ip(f"link add link {DEVICE} name other0 type macvlan")
     two.ip("link set other0 up")
@@ -209,7 +220,7 @@ def test_a_link_of_ethernet_frames_is_a_switch(network: Network) -> None:
     two.run("ping", "-c", "1", "-W", "1", "-I", "other0", "192.0.2.3", check=False)
     assert ends[0].status()["counters"]["inbound"]["spoofed"] >= 1
     # An end of the other kind reports the mismatch.
-    network.start("sta", 4).wait("IP packets or Ethernet frames")
+    network.start("sta", 5).wait("IP packets or Ethernet frames")
 
 
 def test_the_device_is_down_without_a_session_if_configured(network: Network) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airtoll.ciphers.parts import printed_lanes
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
 from airtoll.prediction import Predictions
@@ -23,6 +24,7 @@ MakeCell = Callable[..., Cell]
 Recorded = Callable[[str], bytes]
 
 METRICS = ["mic_time", "cipher_time", "seal_time", "open_time"]
+PRINTED_METRICS = ["printed_mic_time", "printed_cipher_time"]
 
 STUDY = """
 title = "A study"
@@ -55,6 +57,28 @@ def test_a_suite_has_all_four_times_on_the_machine_that_it_names(
     assert measurement.facts["backend"] in ("portable", "aesni", "vaes256", "vaes512", "armv8")
     assert isinstance(measurement.facts["core"], int)
     assert engine.parse(measurement.raw["engine.json"]).suite == "ccmp"
+
+
+def test_a_suite_with_lanes_is_measured_beside_the_lanes_as_printed(
+    link: Link, cell: MakeCell, method: Method
+) -> None:
+    measurement = Engine().measure(link, cell(security="enhanced4", packet_size=1400), method)
+    assert [sample.metric for sample in measurement.samples] == [*METRICS, *PRINTED_METRICS]
+    assert all(sample.value is None or 0 < sample.value < 10_000 for sample in measurement.samples)
+    assert [engine.parse(measurement.raw[name]).suite for name in ("engine.json", "engine-printed.json")] == [
+        "enhanced4",
+        "paper-lanes4",
+    ]
+    assert measurement.facts["suite"] == "enhanced4"
+    assert measurement.facts["printed"]["suite"] == "paper-lanes4"
+    assert measurement.facts["printed"]["payload_bytes"] == 1436
+
+
+@pytest.mark.parametrize(
+    ("suite", "scheme"), [("enhanced1", "paper-lanes1"), ("enhanced8", "paper-lanes8"), ("ccmp", None)]
+)
+def test_only_a_suite_with_lanes_has_lanes_as_printed(suite: str, scheme: str | None) -> None:
+    assert printed_lanes(suite) == scheme
 
 
 def test_the_frame_is_that_of_the_packet_over_udp(cell: MakeCell) -> None:
@@ -141,6 +165,8 @@ def test_the_engine_probe_adds_its_second_only_to_protected_cells(tmp_path: Path
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     assert estimate_s(expand(load_study(path)), overhead_s=0) == 10.0 + 10.0 + CPU_PROBE_S
+    path.write_text(STUDY.replace('"ccmp"', '"enhanced4"'))
+    assert estimate_s(expand(load_study(path)), overhead_s=0) == 10.0 + 10.0 + 2 * CPU_PROBE_S
 
 
 def test_a_study_of_the_cpu_alone_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,16 @@ S = 1_000_000_000
 STUDY = 'title = "What WPA2 costs on an 802.11a link"\nlab = "air"\n'
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 CPU_SHARE = {"open": 0.0, "ccmp": 5.2, "gcmp": 3.1, "wep40": 2.2, "wep104": 2.3, "tkip": 2.4}
-OVERHEAD_B = {"open": 0, "wep40": 8, "wep104": 8, "tkip": 12, "ccmp": 16, "gcmp": 24, "enhanced4": 16}
+OVERHEAD_B = {
+    "open": 0,
+    "wep40": 8,
+    "wep104": 8,
+    "tkip": 12,
+    "ccmp": 16,
+    "gcmp": 24,
+    "enhanced1": 16,
+    "enhanced4": 16,
+}
 
 
 def make_plan(

@@ -91,6 +91,28 @@ def test_times_of_the_engine_are_a_table_with_speed_ups(make: Make) -> None:
     ]
 
 
+def test_lanes_as_printed_follow_in_the_table_and_are_marked_as_broken(make: Make) -> None:
+    levels = ("open", "ccmp", "enhanced1", "enhanced4")
+    plan = make_plan(levels=levels, sizes=(1400,), transports=("udp",), ips=("ipv4",))
+    data = ReportData.of(make(plan, samples=exactly(throughput=lambda _: 1e6), invalid=lambda _: ()))
+    for run in data.runs:
+        times = {"ccmp": (2.0, None), "enhanced1": (2.0, 3.0), "enhanced4": (0.8, 1.0)}
+        engine_us, printed_us = times.get(run.run.cell.security, (None, None))
+        for name, us in (("mic_time", engine_us), ("printed_mic_time", printed_us)):
+            if us is not None:
+                run.values[name] = us  # type: ignore[index]
+    (grid,) = engine.grids(data)
+    assert [(row[1], row[3]) for row in grid.rows] == [
+        ("CCMP", "1"),
+        ("Enhanced CCMP, 1 lane", "1.00 [1.00, 1.00]"),
+        ("Enhanced CCMP, 4 lanes", "2.50 [2.50, 2.50]"),
+        ("1 lane as printed (broken)", "1"),
+        ("4 lanes as printed (broken)", "3.00 [3.00, 3.00]"),
+    ]
+    assert "can forge their frames" in grid.note
+    assert "Table I." in grid.note
+
+
 def test_without_the_engine_s_times_there_is_no_table(make: Make) -> None:
     assert engine.grids(ReportData.of(make())) == []
 

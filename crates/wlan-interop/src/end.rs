@@ -290,6 +290,7 @@ impl End {
                         .push(Opening::new(suite, &key, key_id, self.role, rsc));
                 }
             }
+            Output::RetireGroup { key_id, .. } => self.group_opening.retain(|old| old.key_id() != key_id),
             Output::InstallIntegrity {
                 key_id,
                 suite,

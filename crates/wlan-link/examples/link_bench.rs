@@ -15,13 +15,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use wlan_ciphers::{KeyId, Suite};
+use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
 use wlan_link::plane::{Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport};
 use wlan_link::privileges::keep_capabilities;
 
 /// As long as the longest key of any suite.
 const KEY: [u8; 32] = [0x5a; 32];
+const GROUP_KEY: [u8; 32] = [0xa5; 32];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +112,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         suites: vec![suite],
     })?;
     keep_capabilities(&[])?;
-    let mtu_b = link.mtu_b();
+    let (own, mtu_b) = (link.address(), link.mtu_b());
     let running = link.start(16)?;
     let networks: Option<Vec<Network>> = asked.networks.iter().map(|text| network(text)).collect();
     let handle = running.handle();
@@ -129,6 +130,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             &KEY[..suite.key_len()],
         )?;
     }
+    let access_point = if asked.role == "ap" { own } else { peer_address };
+    let (group_id, group_key) = (KeyId::new(1).expect("0 to 3"), &GROUP_KEY[..suite.key_len()]);
+    handle.install_group(access_point, group_id, suite, group_key, PacketNumber::ZERO)?;
     println!("{{\"mtu\": {mtu_b}}}");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     println!("{}", serde_json::to_string(&handle.counters())?);

@@ -3,11 +3,11 @@
 mod hosts;
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use hosts::{Host, Switch};
-use wlan_ciphers::{KeyId, Lanes, Suite};
+use wlan_ciphers::{KeyId, Lanes, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_link::plane::{
     Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
@@ -123,6 +123,13 @@ fn bss(switch: &Switch, way: Way, kind: Kind, suite: Suite, stations: u8) -> Vec
         admit(&ends[0].1, way, suite, station, station);
         admit(&ends[usize::from(station) - 1].1, way, suite, 1, station);
     }
+    for (_, end) in &ends {
+        let (key_id, key) = (KeyId::new(1).unwrap(), vec![99; suite.key_len()]);
+        let handle = end.handle();
+        handle
+            .install_group(mac(1), key_id, suite, &key, PacketNumber::ZERO)
+            .unwrap();
+    }
     ends
 }
 
@@ -205,6 +212,50 @@ fn three_stations_communicate_over_every_transport_with_either_device() {
             (counted.inbound.forged, counted.inbound.unknown_transmitter),
             (0, 0)
         );
+    }
+}
+
+#[test]
+fn a_multicast_packet_arrives_once_at_every_other_host() {
+    const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
+    for (way, kind) in [(Way::Udp4, Kind::Ip), (Way::Ethernet, Kind::Ethernet)] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, kind, Suite::Ccmp128, 3);
+        let sockets: Vec<UdpSocket> = (1..)
+            .zip(&ends)
+            .map(|(number, (host, _))| {
+                host.run(move || {
+                    hosts::ip("route add 224.0.0.0/4 dev link0");
+                    let socket = UdpSocket::bind((GROUP, 7000)).unwrap();
+                    let IpAddr::V4(own) = inner(number)[0] else {
+                        unreachable!()
+                    };
+                    socket.join_multicast_v4(&GROUP, &own).unwrap();
+                    socket.set_multicast_loop_v4(false).unwrap();
+                    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                    socket
+                })
+            })
+            .collect();
+        // A duplicate would arrive before the packets of the next host.
+        for from in 0..sockets.len() {
+            for part in 0..3 {
+                let message = [u8::try_from(from).unwrap(), part];
+                sockets[from].send_to(&message, (GROUP, 7000)).unwrap();
+                for (n, socket) in sockets.iter().enumerate().filter(|&(n, _)| n != from) {
+                    let mut got = [0; 16];
+                    let len = socket.recv(&mut got).expect("the packet arrives");
+                    assert_eq!(got[..len], message, "{way:?} {kind:?} from {from} to {n}");
+                }
+            }
+        }
+        let counted = |n: usize| ends[n].1.handle().counters().inbound;
+        for n in 1..ends.len() {
+            eventually("the station's own packets come back", || counted(n).echoed >= 3);
+        }
+        for n in 0..ends.len() {
+            assert_eq!((counted(n).replayed, counted(n).forged), (0, 0));
+        }
     }
 }
 

@@ -72,7 +72,8 @@ impl End {
             Output::Retire { key, .. } => self.keys.retain(|(_, known)| *known != key),
             Output::Established { .. } => self.is_established = true,
             Output::Failed { reason, .. } => self.failure = Some(reason),
-            Output::MichaelFailure { .. } => {}
+            // Group keys are replaced only later.
+            Output::RetireGroup { .. } | Output::MichaelFailure { .. } => {}
         }
         None
     }

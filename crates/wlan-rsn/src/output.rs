@@ -51,8 +51,9 @@ pub enum Output {
         /// The key.
         key: Key,
     },
-    /// Use a group key: the authenticator to seal, the supplicant to open. Each key is delivered once. Keys with
-    /// other Key IDs remain in use.
+    /// Use a group key: the authenticator to seal, the supplicant to open. Each key is delivered once. The supplicant
+    /// uses keys with other Key IDs until [`Output::RetireGroup`], because the access point seals with the previous key
+    /// until every station has the new one (12.7.7.1).
     InstallGroup {
         /// The access point.
         peer: MacAddr,
@@ -65,7 +66,14 @@ pub enum Output {
         /// Replay windows start at this packet number: frames up to and including it are old.
         rsc: PacketNumber,
     },
-    /// Use a key for group addressed management frames (IGTK), as with [`Output::InstallGroup`]. A station also
+    /// Stop receiving under the group key with this Key ID: another key replaced it some time ago.
+    RetireGroup {
+        /// The access point.
+        peer: MacAddr,
+        /// Key ID, 0 to 3.
+        key_id: KeyId,
+    },
+    /// Use a key for group addressed management frames (IGTK). Keys with other Key IDs remain in use. A station also
     /// receives the key for beacons (BIGTK), which the caller of the authenticator chooses.
     InstallIntegrity {
         /// The access point.
@@ -192,8 +200,9 @@ pub struct Timing {
     /// How long the supplicant waits for message 1, and then for message 3. Must exceed all tries of the
     /// authenticator.
     pub answer: Duration,
-    /// How long the previous pairwise key is kept. Must exceed all tries of the authenticator, which sends under the
-    /// previous key until message 4 arrives.
+    /// How long the previous pairwise key is kept, and at a station the previous group key. Must exceed all tries of
+    /// the authenticator, which sends under the previous pairwise key until message 4 arrives, and under the previous
+    /// group key until every station has answered.
     pub overlap: Duration,
 }
 

@@ -132,7 +132,7 @@ impl Supplicant {
     /// The latest time for the next call of [`timeout`](Self::timeout).
     #[must_use]
     pub fn next_timeout(&self, now: Duration) -> Option<Duration> {
-        let deadline = [self.deadline, self.retiring.next()]
+        let deadline = [self.deadline, self.retiring.next(), self.group.next()]
             .into_iter()
             .flatten()
             .min()?;
@@ -148,8 +148,9 @@ impl Supplicant {
 
     /// Handles the passage of time.
     pub fn timeout(&mut self, now: Duration) {
-        self.retiring
-            .expire(self.authenticator, &self.timing, now, &mut self.outputs);
+        let (peer, outputs) = (self.authenticator, &mut self.outputs);
+        self.retiring.expire(peer, &self.timing, now, outputs);
+        self.group.expire(peer, &self.timing, now, outputs);
         if self.deadline.is_some_and(|at| self.timing.is_due(at, now)) {
             // An authenticator with another key never sends message 3.
             let reason = match self.state {
@@ -239,7 +240,7 @@ impl Supplicant {
         match (received.has(KeyInfo::PAIRWISE), received.has(KeyInfo::MIC)) {
             (true, false) => self.message_1(&received, sealed, now, rng),
             (true, true) => self.message_3(&received, sealed, now),
-            (false, _) => self.group_message(&received, sealed),
+            (false, _) => self.group_message(&received, sealed, now),
         }
     }
 
@@ -351,7 +352,7 @@ impl Supplicant {
             self.retiring
                 .push(session.ptk.tk(), peer, timing, now, &mut self.outputs);
         }
-        self.install_group(contents);
+        self.install_group(contents, now);
         if rsn || replaces {
             self.establish();
         } else {
@@ -377,7 +378,7 @@ impl Supplicant {
     }
 
     /// 12.7.7.2.
-    fn group_message(&mut self, received: &Received<'_>, sealed: bool) -> Result<(), Discard> {
+    fn group_message(&mut self, received: &Received<'_>, sealed: bool, now: Duration) -> Result<(), Discard> {
         let session = self.session.as_ref().ok_or(Discard::Unexpected)?;
         if !sealed {
             return Err(Discard::Unprotected);
@@ -400,7 +401,7 @@ impl Supplicant {
             ..Message::default()
         }
         .build(self.protection, Some(&session.ptk));
-        self.install_group(contents);
+        self.install_group(contents, now);
         self.send(packet, true);
         if self.state == State::Group {
             self.establish();
@@ -440,9 +441,14 @@ impl Supplicant {
         });
     }
 
-    fn install_group(&mut self, contents: Contents) {
-        self.group
-            .install(contents, &self.association, self.authenticator, &mut self.outputs);
+    fn install_group(&mut self, contents: Contents, now: Duration) {
+        self.group.install(
+            contents,
+            &self.association,
+            self.authenticator,
+            (&self.timing, now),
+            &mut self.outputs,
+        );
     }
 
     fn establish(&mut self) {

@@ -645,13 +645,26 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
         world.air.retain(|flight| flight.to != stations(5)[2]);
         world.run();
         assert_eq!(world.group.len(), before, "one station lacks the key");
-        world.settle();
-        assert_eq!(world.group.len(), before + 1);
+        // The previous key is kept until all stations have the new one, and for frames in flight.
+        while world.group.len() == before {
+            assert_eq!(world.ends[&stations(5)[0]].groups.len(), 2);
+            assert!(world.wait());
+            world.run();
+        }
         assert!(stations(5).iter().all(|&station| world.agrees(station)));
+        assert_eq!(world.ends[&stations(5)[0]].groups.len(), 2);
         let key_ids = [1, 2];
         assert_eq!(world.group.last().unwrap().0, key_ids[(round + 1) % 2]);
-        // The previous key is kept for frames in flight.
-        assert_eq!(world.ends[&stations(5)[0]].groups.len(), 2);
+        world.settle();
+        assert_eq!(world.group.len(), before + 1);
+        for station in stations(5) {
+            assert!(world.agrees(station));
+            assert_eq!(
+                world.ends[&station].groups.len(),
+                1,
+                "the previous key has retired"
+            );
+        }
     }
 }
 

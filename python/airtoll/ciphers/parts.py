@@ -14,6 +14,9 @@ from typing import Any
 
 from airtoll import _rust
 
+PAPER_LANES = "paper-lanes"
+"""The lanes of Hayajneh et al. as printed. Their frames can be forged, so only their times are measured."""
+
 COMMAND = (
     *(sys.executable, "-I", "-c"),
     "import sys; from airtoll.ciphers.parts import main; sys.exit(main(sys.argv[1:]))",
@@ -21,8 +24,14 @@ COMMAND = (
 """The command; its arguments are the suite, the payload in octets and the time limit in seconds."""
 
 
+def printed_lanes(suite: str) -> str | None:
+    """The scheme of the paper with the lanes of this suite: `paper-lanes4` for `enhanced4`; None without lanes."""
+    lanes = suite.removeprefix("enhanced")
+    return None if lanes == suite else f"{PAPER_LANES}{lanes}"
+
+
 def measure(suite: str, payload_b: int, within_s: float) -> dict[str, Any]:
-    """Measure the parts of a suite on frames of one payload size, and describe the machine.
+    """Measure the parts of a suite or of the lanes as printed, on frames of one size, and describe the machine.
 
     Pins the calling thread to one core. Raises ValueError for an unknown suite.
     """

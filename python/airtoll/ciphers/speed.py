@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from airtoll import _rust
+from airtoll.ciphers.parts import PAPER_LANES
 from airtoll.errors import AirtollError, UsageError
 
 Implementation = Literal["airtoll", "openssl", "ipsec-mb"]
@@ -23,8 +24,6 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
 SUITES = tuple(_rust.speed_suites())
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""
-PAPER_LANES = "paper-lanes"
-"""Selects the lanes of Hayajneh et al. as printed. Their frames can be forged, so only their times are measured."""
 LANE_SCHEMES: tuple[LaneScheme, ...] = ("paper-lanes", "enhanced")
 LANES = (1, 2, 4, 8)
 BACKENDS = ("portable", "aesni", "vaes256", "vaes512")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from airtoll import extras
 from airtoll.ciphers import speed
+from airtoll.ciphers.parts import PAPER_LANES
 from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
@@ -44,10 +45,10 @@ def benchmark(
     if figure is not None:
         extras.require("figures", "--figure")  # before the measurement, which takes minutes
     chosen = speed.choose_sizes(sizes)
-    others = [suite for suite in suites if suite != speed.PAPER_LANES]
+    others = [suite for suite in suites if suite != PAPER_LANES]
     lanes = speed.plan_lanes(chosen) if len(others) < len(suites) else []
     if lanes and not others and figure is not None:
-        raise UsageError(f"--figure: {speed.PAPER_LANES} has no figure; name a cipher suite too")
+        raise UsageError(f"--figure: {PAPER_LANES} has no figure; name a cipher suite too")
     cases = speed.plan(speed.choose_suites(others), chosen) if others or not suites else []
     speeds = _measure(cases, lanes, speed.look(backend))
     if as_json:

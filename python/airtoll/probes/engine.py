@@ -12,20 +12,24 @@ packet size have the same frame.
 | seal_time   | us   | sealing: less than the sum of these where MIC and CTR overlap in the CPU's AES unit    |
 | open_time   | us   | opening                                                                                |
 
+In a cell with lanes (`enhanced1` to `enhanced8`), a second process measures as many lanes as Hayajneh et al. print
+them: `printed_mic_time` and `printed_cipher_time`. Frames of this scheme can be forged, so it protects no traffic.
+
 Each metric has one sample, the median; the facts contain the quartiles. The times are those of the engine even if a
 card seals the cell's frames: then they are the times that the host would have taken. The probe measures nothing in a
 cell with level `open`, which seals no frames, or in virtual time, which has no CPU.
 """
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from airtoll.ciphers.parts import COMMAND
+from airtoll.ciphers.parts import COMMAND, printed_lanes
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, machine_lacks, succeed
+from airtoll.labs.base import Host, Link, machine_lacks, succeed
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S
@@ -33,13 +37,16 @@ from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
 
 FIGURE_S = 0.2
-"""Measuring time of each of the four metrics. More time would gain less than the variation between runs."""
+"""Measuring time of each part of a scheme. More time would gain less than the variation between runs."""
 
 LLC_SNAP_B = 8
 UDP_B = 8
 IP_B: dict[Ip, int] = {"ipv4": 20, "ipv6": 40}
 
-PARTS: tuple[Literal["mic", "cipher", "seal", "open"], ...] = ("mic", "cipher", "seal", "open")
+Part = Literal["mic", "cipher", "seal", "open"]
+PARTS: tuple[Part, ...] = ("mic", "cipher", "seal", "open")
+PRINTED: Final[tuple[Part, ...]] = ("mic", "cipher")
+"""The parts of Tables I and II, measured for the lanes as printed."""
 
 _Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -49,7 +56,7 @@ class _Model(BaseModel):
 
 
 class _Part(_Model):
-    part: Literal["mic", "cipher", "seal", "open"]
+    part: Part
     us: _Time
     us_quartiles: tuple[_Time, _Time]
     slices: int
@@ -93,15 +100,28 @@ class Engine:
         host = link.hosts[link.pairs[0][0]]
         within_s = min(method.duration, FIGURE_S * len(PARTS))
         suite = link.known.cipher or cell.security
-        argv = [*COMMAND, suite, str(frame_payload_b(cell)), str(within_s)]
-        try:
-            output = succeed(host, argv, within_s + process.GRACE_S, f"engine on {host.name}")
-        except subprocess.TimeoutExpired:
-            raise AirtollError(
-                f"engine on {host.name} did not end within {within_s + process.GRACE_S:.1f} s"
-            ) from None
+        argv, output = _run(host, suite, frame_payload_b(cell), within_s)
         times = read(parse(output))
-        return Measurement(times.samples, {"engine.json": output}, {**times.facts, "command": argv})
+        measured = Measurement(times.samples, {"engine.json": output}, {**times.facts, "command": argv})
+        if (scheme := printed_lanes(suite)) is None:
+            return measured
+        argv, output = _run(host, scheme, frame_payload_b(cell), within_s)
+        printed = read(parse(output), PRINTED, "printed_")
+        return Measurement(
+            [*times.samples, *printed.samples],
+            {**measured.raw, "engine-printed.json": output},
+            {**measured.facts, "printed": {**printed.facts, "command": argv}},
+        )
+
+
+def _run(host: Host, scheme: str, payload_b: int, within_s: float) -> tuple[list[str], bytes]:
+    argv = [*COMMAND, scheme, str(payload_b), str(within_s)]
+    try:
+        return argv, succeed(host, argv, within_s + process.GRACE_S, f"engine on {host.name}")
+    except subprocess.TimeoutExpired:
+        raise AirtollError(
+            f"engine on {host.name} did not end within {within_s + process.GRACE_S:.1f} s"
+        ) from None
 
 
 def frame_payload_b(cell: Cell) -> int:
@@ -122,16 +142,18 @@ def parse(output: bytes) -> EngineReport:
     return report
 
 
-def read(report: EngineReport) -> Times:
-    """One sample per part. The value is None if the machine was never quiet enough to measure the part. This is not a
-    fault, because the link was measured nevertheless.
+def read(report: EngineReport, parts: Sequence[Part] = PARTS, prefix: str = "") -> Times:
+    """One sample per part; the name of its metric begins with `prefix`.
+
+    The value is None if the machine was never quiet enough to measure the part. This is not a fault, because the link
+    was measured nevertheless.
     """
     found = {one.part: one for one in report.parts}
     dur_ns = round(report.took_s * NS_PER_S)
     samples = [
         Sample(
             "engine",
-            f"{part}_time",
+            f"{prefix}{part}_time",
             "us",
             "sta",
             "",
@@ -139,7 +161,7 @@ def read(report: EngineReport) -> Times:
             dur_ns=dur_ns,
             value=found[part].us if part in found else None,
         )
-        for part in PARTS
+        for part in parts
     ]
     facts = report.model_dump(exclude={"parts", "took_s"}) | {
         "parts": {one.part: one.model_dump(exclude={"part", "us"}) for one in report.parts}

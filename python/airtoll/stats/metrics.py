@@ -13,7 +13,7 @@ records it as a single sample.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from airtoll.errors import AirtollError
 
@@ -272,6 +272,9 @@ def _ftp(
         probes=("ftp",),
         curve=curve,
     )
+
+
+_PRINTED = "the lanes as Hayajneh et al. print them, whose frames can be forged"
 
 
 def _part(name: str, title: str, definition: str) -> Metric:
@@ -558,12 +561,17 @@ METRICS: dict[str, Metric] = {
         _part("cipher_time", "Cipher of a frame", "only the cipher (CTR; for RC4 suites: RC4 with its keys)"),
         _part("seal_time", "Sealing a frame", "MIC and cipher together, which overlap"),
         _part("open_time", "Opening a frame", "the same at the receiver"),
+        _part("printed_mic_time", "MIC of a frame, lanes as printed", f"only the MIC of {_PRINTED}"),
+        _part("printed_cipher_time", "Cipher of a frame, lanes as printed", f"only the CTR of {_PRINTED}"),
     )
 }
 """Every reported metric, in the order of reports."""
 
-OF_ENGINE = tuple(name for name, metric in METRICS.items() if metric.probes == _ENGINE)
+OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
 """CPU times per frame, from the probe engine."""
+
+OF_PRINTED_LANES: Final = {"mic_time": "printed_mic_time", "cipher_time": "printed_cipher_time"}
+"""Metrics of a suite with lanes, and the same metrics of the lanes as printed."""
 
 
 def per_run(samples: "Iterable[Samples]") -> list[RunNumber]:

@@ -144,6 +144,7 @@ CLAIM_METRICS: Final = (
     *("delay_idle_up", "delay_idle_down", "ipdv_up", "ipdv_down", "loss_idle_up", "loss_idle_down"),
     *("late_frames", "cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link"),
     *("airtime", "retries", "phy_rate", "snr", "noise", "mic_time", "cipher_time", "seal_time", "open_time"),
+    *("printed_mic_time", "printed_cipher_time"),
 )
 """The metrics of `airtoll.stats`, which this package cannot import; a test compares both."""
 

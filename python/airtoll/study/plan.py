@@ -306,13 +306,18 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
     window_s = method.warmup + method.duration
     taken_s = (
         sum(
-            CPU_PROBE_S if PROBES[probe].of_cpu else window_s
+            _cpu_probe_s(run.cell) if PROBES[probe].of_cpu else window_s
             for probe in method.probes
             if measures(probe, run.cell) and not (plan.clock == "virtual" and PROBES[probe].real_time)
         )
         for run in (plan.runs if runs is None else runs)
     )
     return sum(run_s + overhead_s for run_s in taken_s)
+
+
+def _cpu_probe_s(cell: Cell) -> float:
+    # In a cell with lanes, the probe also measures the lanes as printed.
+    return 2 * CPU_PROBE_S if cell.security.startswith("enhanced") else CPU_PROBE_S
 
 
 def measures(probe: str, cell: Cell) -> bool:

@@ -293,6 +293,7 @@ impl Plane {
             let is_due = machine.next_timeout() <= now;
             if is_due || now >= observed + OBSERVE {
                 observed = now;
+                machine.note_group_packets(self.handle.group_packet_numbers_used());
                 machine.observe(&self.traffic(), now, rng);
                 machine.timeout(now, rng);
                 self.perform(&mut machine);
@@ -312,6 +313,7 @@ impl Plane {
                 let Some(frame) = next else {
                     break;
                 };
+                machine.note_group_packets(self.handle.group_packet_numbers_used());
                 machine.receive(&frame, now_since(start), rng);
                 self.perform(&mut machine);
                 next = running.control().try_recv().ok();
@@ -385,6 +387,22 @@ impl Plane {
             Action::Retire { peer, key_id } => {
                 let retired = self.handle.retire(peer, key_id);
                 self.complain("retiring a key for", peer, retired);
+            }
+            Action::InstallGroup {
+                peer,
+                key_id,
+                suite,
+                key,
+                after,
+            } => {
+                let installed = self
+                    .handle
+                    .install_group(peer, key_id, suite, key.as_octets(), after);
+                self.complain("installing a group key of", peer, installed);
+            }
+            Action::RetireGroup { peer, key_id } => {
+                let retired = self.handle.retire_group(peer, key_id);
+                self.complain("retiring a group key of", peer, retired);
             }
             Action::Remove { peer } => {
                 // Absent if its admission failed, which was logged.
@@ -460,6 +478,14 @@ impl Machine {
         match self {
             Machine::Ap(ap) => ap.next_timeout(),
             Machine::Sta(station) => station.next_timeout(),
+        }
+    }
+
+    fn note_group_packets(&mut self, used: u64) {
+        match self {
+            Machine::Ap(ap) => ap.note_group_packets(used),
+            // Stations seal nothing with a group key.
+            Machine::Sta(_) => {}
         }
     }
 

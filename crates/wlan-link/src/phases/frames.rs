@@ -72,7 +72,7 @@ const COMEBACK: u8 = 3;
 
 const TYPE_LINK: u8 = 16;
 const TYPE_COOKIE: u8 = 17;
-const LINK_VERSION: u8 = 1;
+const LINK_VERSION: u8 = 2;
 
 const CATEGORY_SA_QUERY: u8 = 8;
 const CATEGORY_VENDOR_PROTECTED: u8 = 126;

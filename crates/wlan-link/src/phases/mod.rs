@@ -38,8 +38,8 @@
 //!   reason received.
 //! - Addresses are assigned in a sealed Action frame once keys are installed. An attacker could change them in the
 //!   Association Response, and the standard has no field for them in message 3.
-//! - Group keys are distributed and renewed, as RSN requires, but not used: group addressed packets are sealed for
-//!   each station separately.
+//! - A station that has left cannot open group addressed packets for long: the access point then renews the group key.
+//!   The previous key retires at the stations.
 
 mod ap;
 mod frames;
@@ -57,7 +57,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use wlan_ciphers::{KeyId, Suite};
+use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::sae::{self, Password};
 use wlan_rsn::{Akm, Elements, Key, Output, Pmk, Policy, Protocol};
@@ -117,6 +117,26 @@ pub enum Action {
     /// Remove a receive key.
     Retire {
         /// Peer.
+        peer: MacAddr,
+        /// Key identifier.
+        key_id: KeyId,
+    },
+    /// Install a group key: at an access point, to seal; at a station, to open.
+    InstallGroup {
+        /// The access point.
+        peer: MacAddr,
+        /// Key identifier.
+        key_id: KeyId,
+        /// Cipher suite.
+        suite: Suite,
+        /// The key.
+        key: Key,
+        /// Frames with packet numbers up to and including this one are old.
+        after: PacketNumber,
+    },
+    /// Remove a group key.
+    RetireGroup {
+        /// The access point.
         peer: MacAddr,
         /// Key identifier.
         key_id: KeyId,
@@ -250,7 +270,7 @@ pub struct Settings {
     pub credentials: Credentials,
     /// Maximum lifetime of a pairwise key.
     pub rekey_after: Duration,
-    /// Maximum number of packets per pairwise key.
+    /// Maximum number of packets per pairwise or group key.
     pub rekey_packets: u64,
     /// Silence of the peer after which it is queried.
     pub keep_alive: Duration,
@@ -289,6 +309,28 @@ impl Settings {
             .with_extended_key_id();
         policy.pairwise = pairwise.to_vec();
         Elements::of(&policy)
+    }
+}
+
+/// Converts an output about group keys to an action of the data plane. Integrity group keys are not used, because a link
+/// protects no group addressed management frames.
+fn group_action(output: Output) -> Option<Action> {
+    match output {
+        Output::InstallGroup {
+            peer,
+            key_id,
+            suite,
+            key,
+            rsc,
+        } => Some(Action::InstallGroup {
+            peer,
+            key_id,
+            suite,
+            key,
+            after: rsc,
+        }),
+        Output::RetireGroup { peer, key_id } => Some(Action::RetireGroup { peer, key_id }),
+        _ => None,
     }
 }
 

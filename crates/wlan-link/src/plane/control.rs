@@ -11,7 +11,7 @@ use super::counters::Totals;
 use super::endpoint::{Endpoint, Message, Outlet, Socket};
 use super::shared::Shared;
 use super::table::{Direction, Network, Sealer, Station, TableError};
-use super::wire::{self, ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B};
+use super::wire::{self, ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B, Role};
 
 /// Reason why a frame of the control plane was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +103,46 @@ impl Handle {
         self.0.published.install(station, direction, key_id, suite, key)?;
         self.0.kick();
         Ok(())
+    }
+
+    /// Installs a group key. An access point, with its own address as `peer`, seals all group addressed frames with it
+    /// from now on. A station opens group addressed frames of the access point `peer` with it, in addition to the group
+    /// keys with other identifiers; frames with packet numbers up to and including `after` are old. A key that is
+    /// already installed is left unchanged, including its packet numbers.
+    ///
+    /// # Errors
+    /// [`TableError::Unknown`], [`TableError::Key`], [`TableError::Reused`].
+    pub fn install_group(
+        &self,
+        peer: MacAddr,
+        key_id: KeyId,
+        suite: Suite,
+        key: &[u8],
+        after: PacketNumber,
+    ) -> Result<(), TableError> {
+        let published = &self.0.published;
+        match self.0.end.role {
+            Role::Ap => published.install_group_sealer(peer, key_id, suite, key)?,
+            Role::Sta => published.install_group_opener(peer, key_id, suite, key, after)?,
+        }
+        self.0.kick();
+        Ok(())
+    }
+
+    /// Erases a station's group key with this identifier.
+    ///
+    /// # Errors
+    /// [`TableError::Unknown`].
+    pub fn retire_group(&self, peer: MacAddr, key_id: KeyId) -> Result<(), TableError> {
+        self.0.published.retire_group(peer, key_id)?;
+        self.0.kick();
+        Ok(())
+    }
+
+    /// Packet numbers used of an access point's group key.
+    #[must_use]
+    pub fn group_packet_numbers_used(&self) -> u64 {
+        self.0.published.table().group().map_or(0, Sealer::used)
     }
 
     /// Erases the receive key with this identifier.

@@ -110,6 +110,8 @@ counters! {
         bad_header,
         /// Frames addressed to another receiver.
         not_for_us,
+        /// Group addressed frames of this station, which the access point sent to all stations.
+        echoed,
         /// Frames whose transmitter is not admitted.
         unknown_transmitter,
         /// Unprotected data frames.

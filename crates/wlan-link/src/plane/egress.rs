@@ -2,11 +2,12 @@
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::SealJob;
+use wlan_frames::MacAddr;
 use wlan_host::sys::datagrams::MESSAGES;
 
 use super::counters::Outbound;
-use super::endpoint::{MESSAGE_B, Message, Outlet, SEGMENTS};
-use super::table::{Station, Table};
+use super::endpoint::{Endpoint, MESSAGE_B, Message, Outlet, SEGMENTS};
+use super::table::{Sealer, Station, Table};
 use super::wire::{self, BODY_AT, End, HEADER_B};
 
 /// Maximum number of frames per batch.
@@ -15,17 +16,32 @@ const BATCH: usize = MESSAGES;
 /// Reason why a packet cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsendable {
-    /// The station has no key.
+    /// The station, or the group, has no key.
     NoKey,
     /// The packet exceeds the longest frame.
     TooLong,
+}
+
+/// The receiver of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// One station.
+    Station(usize),
+    /// All stations of this access point: one frame under the group key.
+    Group {
+        /// The group's address.
+        address: MacAddr,
+        /// Address of the frame's source.
+        source: MacAddr,
+    },
 }
 
 /// The position of a frame in the buffer.
 struct Placed {
     at: usize,
     len_b: usize,
-    station: usize,
+    /// The station that receives the frame; `None` for the group.
+    station: Option<usize>,
 }
 
 /// The outbound frames of one batch.
@@ -66,7 +82,7 @@ impl Egress {
         self.frames.len() < BATCH / 2
     }
 
-    /// Adds `count` frames for a station and flushes the batch whenever it is full. `fill` writes the plaintext body
+    /// Adds `count` frames for a receiver and flushes the batch whenever it is full. `fill` writes the plaintext body
     /// of each frame into a buffer of `longest_b` octets and returns the length of the body.
     ///
     /// # Errors
@@ -74,14 +90,20 @@ impl Egress {
     pub fn push(
         &mut self,
         table: &Table,
-        station: usize,
+        to: Receiver,
         (count, longest_b): (usize, usize),
         mut fill: impl FnMut(usize, &mut [u8]) -> usize,
         outlet: &impl Outlet,
         counters: &Outbound,
     ) -> Result<(), Unsendable> {
-        let to = &table.stations()[station];
-        let sealer = to.transmit.as_ref().ok_or(Unsendable::NoKey)?;
+        let (station, header) = match to {
+            Receiver::Station(station) => {
+                let address = table.stations()[station].address;
+                (Some(station), self.end.header(address))
+            }
+            Receiver::Group { address, source } => (None, self.end.group_header(address, source)),
+        };
+        let sealer = sealer_of(table, station).ok_or(Unsendable::NoKey)?;
         let mic_b = sealer.key.suite().mic_len();
         if BODY_AT + longest_b + mic_b > self.mpdu_b {
             return Err(Unsendable::TooLong);
@@ -89,7 +111,6 @@ impl Egress {
         if count > self.frames.remaining_capacity() {
             self.flush(table, outlet, counters);
         }
-        let header = self.end.header(to.address);
         for index in 0..count {
             if self.frames.is_full() {
                 self.flush(table, outlet, counters);
@@ -109,14 +130,33 @@ impl Egress {
         let mut messages: ArrayVec<Message, BATCH> = ArrayVec::new();
         let most = if outlet.splits() { SEGMENTS } else { 1 };
         for of_one in self.frames.chunk_by(|a, b| a.station == b.station) {
-            let station = &table.stations()[of_one[0].station];
+            let sealer = sealer_of(table, of_one[0].station).expect("frames are only built with a key");
             let from = of_one[0].at;
             let octets = of_one.iter().map(|frame| frame.len_b).sum();
-            if seal(station, of_one, &mut self.octets[from..from + octets], counters) {
-                append(&mut messages, station, of_one, most);
-                counters.sealed.add(of_one.len());
-                counters.sealed_octets.add(octets);
+            if !seal(sealer, of_one, &mut self.octets[from..from + octets], counters) {
+                continue;
+            }
+            counters.sealed.add(of_one.len());
+            counters.sealed_octets.add(octets);
+            let mut queue = |to: Endpoint| {
+                if of_one.len() > messages.remaining_capacity() {
+                    counters.unsent.add(outlet.send(&self.octets, &messages));
+                    messages.clear();
+                }
+                append(&mut messages, to, of_one, most);
+            };
+            let everyone = match of_one[0].station {
+                Some(_) => None,
+                None => outlet.broadcast(),
+            };
+            if let Some(everyone) = everyone {
+                queue(everyone);
+            }
+            for station in receivers(table, of_one[0].station) {
                 station.count_sent(of_one.len());
+                if everyone.is_none() {
+                    queue(station.endpoint());
+                }
             }
         }
         self.frames.clear();
@@ -127,12 +167,25 @@ impl Egress {
     }
 }
 
-/// Numbers and seals frames to one station, contiguous in `octets`. Returns `false` if the packet numbers run out.
-fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outbound) -> bool {
-    let sealer = station
-        .transmit
-        .as_ref()
-        .expect("frames are only built for stations with a key");
+/// The key for frames to a station, or to the group.
+fn sealer_of(table: &Table, station: Option<usize>) -> Option<&Sealer> {
+    match station {
+        Some(station) => table.stations()[station].transmit.as_deref(),
+        None => table.group(),
+    }
+}
+
+/// The stations that receive a frame: one station, or all stations of the group, which have a key.
+fn receivers(table: &Table, station: Option<usize>) -> impl Iterator<Item = &Station> {
+    let stations = match station {
+        Some(station) => &table.stations()[station..=station],
+        None => table.stations(),
+    };
+    stations.iter().filter(|station| station.transmit.is_some())
+}
+
+/// Numbers and seals frames under one key, contiguous in `octets`. Returns `false` if the packet numbers run out.
+fn seal(sealer: &Sealer, frames: &[Placed], octets: &mut [u8], counters: &Outbound) -> bool {
     let Some(first) = sealer.take(frames.len()) else {
         counters.exhausted.add(frames.len());
         return false;
@@ -159,9 +212,8 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
     true
 }
 
-/// Groups frames to one station into messages of frames of equal length; the last frame may be shorter.
-fn append(messages: &mut ArrayVec<Message, BATCH>, station: &Station, frames: &[Placed], most: usize) {
-    let to = station.endpoint();
+/// Groups frames to one endpoint into messages of frames of equal length; the last frame may be shorter.
+fn append(messages: &mut ArrayVec<Message, BATCH>, to: Endpoint, frames: &[Placed], most: usize) {
     let mut frames = frames.iter().peekable();
     while let Some(first) = frames.next() {
         let mut message = Message {

@@ -80,6 +80,9 @@ pub trait Outlet {
     /// Whether a message may hold more than one frame.
     fn splits(&self) -> bool;
 
+    /// The endpoint that reaches every station at once, if the transport supports broadcast.
+    fn broadcast(&self) -> Option<Endpoint>;
+
     /// Sends messages, whose positions refer to `octets`. Returns the number of frames that were not sent.
     fn send(&self, octets: &[u8], messages: &[Message]) -> usize;
 }
@@ -303,6 +306,13 @@ impl AsFd for Socket {
 impl Outlet for Socket {
     fn splits(&self) -> bool {
         self.offloads().0
+    }
+
+    fn broadcast(&self) -> Option<Endpoint> {
+        match self.way {
+            Way::Udp { .. } => None,
+            Way::Packet { .. } => Some(Endpoint::Ethernet(MacAddr::BROADCAST)),
+        }
     }
 
     fn send(&self, octets: &[u8], messages: &[Message]) -> usize {

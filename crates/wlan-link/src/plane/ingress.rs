@@ -21,6 +21,7 @@ pub const BATCH: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Claim {
     station: usize,
+    is_group: bool,
     key_id: KeyId,
 }
 
@@ -91,8 +92,11 @@ impl<O: Outlet> Ingress<'_, O> {
                 return None;
             }
         };
-        let transmitter = match class {
-            Class::Sealed { transmitter } => transmitter,
+        let (transmitter, is_group) = match class {
+            Class::Sealed {
+                transmitter,
+                is_group,
+            } => (transmitter, is_group),
             Class::OpenEapol { transmitter } => {
                 let pdu = &mpdu[HEADER_B + LlcSnap::LEN..];
                 self.control(transmitter, from, false, || ControlBody::Eapol(pdu.to_vec()));
@@ -124,7 +128,7 @@ impl<O: Outlet> Ingress<'_, O> {
             }
             return None;
         };
-        let Some(opener) = table.stations()[station].opener(key_id) else {
+        let Some(opener) = table.stations()[station].opener(is_group, key_id) else {
             counters.no_key.add(1);
             return None;
         };
@@ -132,7 +136,11 @@ impl<O: Outlet> Ingress<'_, O> {
             counters.replayed.add(1);
             return None;
         }
-        Some(Claim { station, key_id })
+        Some(Claim {
+            station,
+            is_group,
+            key_id,
+        })
     }
 
     /// Opens frames of one station and key, drops replays and delivers the payloads.
@@ -143,7 +151,7 @@ impl<O: Outlet> Ingress<'_, O> {
         let counters = &self.counters.inbound;
         let station = &table.stations()[claim.station];
         let opener = station
-            .opener(claim.key_id)
+            .opener(claim.is_group, claim.key_id)
             .expect("the claim was checked against this table");
         counters.crypto_ns.time(|| opener.key.open(&mut batch.jobs));
         let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
@@ -163,14 +171,32 @@ impl<O: Outlet> Ingress<'_, O> {
         let Some(&(last, ..)) = taken.last() else {
             return;
         };
-        station.moved_to(last);
-        station.count_received(taken.len());
+        // Every station has the group key and can send in the access point's name (IEEE Std 802.11-2020 12.2.6). Such a
+        // frame neither moves the access point's endpoint nor shows that the access point is present.
+        if !claim.is_group {
+            station.moved_to(last);
+            station.count_received(taken.len());
+        }
         counters.opened.add(taken.len());
         counters
             .opened_octets
             .add(taken.iter().map(|(_, mpdu, _)| mpdu.len()).sum());
         for (from, mpdu, opened) in taken {
-            self.deliver(table, (claim.station, from), mpdu, &opened, up, relay);
+            if claim.is_group {
+                self.deliver_group(mpdu, &opened, up);
+            } else {
+                self.deliver(table, (claim.station, from), mpdu, &opened, up, relay);
+            }
+        }
+    }
+
+    /// Delivers the payload of an authentic group addressed frame. A packet to an individual address is dropped: only
+    /// another station that forges frames would send it to the group.
+    fn deliver_group<'f>(&self, mpdu: &'f mut [u8], opened: &Opened, up: &mut Up<'_, 'f>) {
+        match self.end.group_body(mpdu, opened.payload.clone()) {
+            Ok((ethernet_b, octets)) if is_to_group(ethernet_b, octets) => up.push(ethernet_b, octets),
+            Ok(_) => refuse(&self.counters.inbound, Refusal::Body),
+            Err(refusal) => refuse(&self.counters.inbound, refusal),
         }
     }
 
@@ -224,7 +250,7 @@ impl<O: Outlet> Ingress<'_, O> {
         if let Destination::Station(to) = to {
             parcel.push(to, table, relay, self.outlet, relayed);
         } else {
-            parcel.push_to_all(Some(station), table, relay, self.outlet, relayed);
+            parcel.push_to_all(transmitter, table, relay, self.outlet, relayed);
             up.push(ethernet_b, octets);
         }
     }
@@ -259,11 +285,17 @@ fn is_own(table: &Table, station: usize, kind: Kind, octets: &[u8]) -> bool {
     }
 }
 
+/// Whether the destination of an IP packet is a group. An Ethernet frame has the group address of its MAC header.
+fn is_to_group(ethernet_b: usize, octets: &[u8]) -> bool {
+    ethernet_b > 0 || IpAddress::destination(octets).is_some_and(IpAddress::is_group)
+}
+
 fn refuse(counters: &Inbound, refusal: Refusal) {
     match refusal {
         Refusal::Truncated => &counters.truncated,
         Refusal::Header => &counters.bad_header,
         Refusal::NotForUs => &counters.not_for_us,
+        Refusal::Echo => &counters.echoed,
         Refusal::Unprotected => &counters.unprotected,
         Refusal::Body => &counters.bad_body,
     }

@@ -8,11 +8,12 @@
 //!
 //! Outbound (`source`, `egress`):
 //! 1. read packets and super-packets from the device until none is left or the batch is full (sequential)
-//! 2. find the station, split the packet into frame bodies, write each body directly into the send buffer
-//!    (sequential)
+//! 2. find the station, or for a group all stations, split the packet into frame bodies, write each body directly into
+//!    the send buffer (sequential)
 //! 3. assign packet numbers and sequence numbers (sequential)
 //! 4. seal the batch (parallel over frames)
-//! 5. send the batch: messages of several frames with `UDP_SEGMENT`, or `sendmmsg`
+//! 5. send the batch: messages of several frames with `UDP_SEGMENT`, or `sendmmsg`. A group addressed frame is sealed once,
+//!    under the group key, and sent to each station over UDP or once over Ethernet
 //!
 //! Inbound (`ingress`, `deliver`):
 //! 1. take received frames in the kernel's buffer (sequential)
@@ -22,7 +23,7 @@
 //! 5. coalesce packets of one flow and write them to the device; an access point seals and forwards packets to stations
 //!
 //! The control plane performs the handshakes and manages the keys: [`Handle::admit`], [`Handle::install`],
-//! [`Handle::remove`]. It receives all frames other than data ([`Running::control`]) and sends its own
+//! [`Handle::install_group`], [`Handle::remove`]. It receives all frames other than data ([`Running::control`]) and sends its own
 //! ([`Handle::send_eapol`], [`Handle::send_management`]).
 
 mod config;

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use wlan_frames::{EtherType, LlcSnap, MacAddr};
+use wlan_frames::{EtherType, MacAddr};
 use wlan_host::offload::segment::{SuperPacket, complete_checksum};
 use wlan_host::offload::{PartialChecksum, VnetHeader};
 use wlan_host::tun::Tun;
 
 use super::counters::Outbound;
-use super::egress::{Egress, Unsendable};
+use super::egress::{Egress, Receiver, Unsendable};
 use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
@@ -21,7 +21,7 @@ const PACKET_B: usize = 65_536 + ETHERNET_B;
 pub enum Destination {
     /// One station.
     Station(usize),
-    /// Every station except the sender.
+    /// All stations.
     All,
     /// This host.
     Here,
@@ -29,10 +29,8 @@ pub enum Destination {
     Nowhere,
 }
 
-/// Finds the destination of an IP packet or Ethernet frame from this host or, on an access point, from a station.
-///
-/// A multicast or broadcast packet is sent to each station under the station's own key. With a group key, any station
-/// could send to the others in the name of the access point (IEEE Std 802.11-2020 12.2.6).
+/// Finds the destination of an IP packet or Ethernet frame from this host or, on an access point, from a station. A
+/// station sends multicast and broadcast packets to the access point, which sends them to all stations.
 pub fn destination(role: Role, kind: Kind, table: &Table, octets: &[u8]) -> Destination {
     if role == Role::Sta {
         // The access point is the only peer of a station.
@@ -135,49 +133,74 @@ impl<'a> Parcel<'a> {
         outlet: &impl Outlet,
         counters: &Outbound,
     ) {
-        let encapsulation_b = if self.ethernet.is_some() {
-            ETHERNET_B + LlcSnap::LEN
-        } else {
-            LlcSnap::LEN
+        let to = Receiver::Station(station);
+        self.push_to(to, self.ethernet, table, egress, outlet, counters);
+    }
+
+    /// Adds the packet's frames for all stations to `egress`. `source` is the station or access point that sends an IP
+    /// packet; an Ethernet frame has its own source address.
+    pub fn push_to_all(
+        &self,
+        source: MacAddr,
+        table: &Table,
+        egress: &mut Egress,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) {
+        if !table.is_connected() {
+            return counters.unroutable.add(1);
+        }
+        let (address, source) = match self.ethernet {
+            Some(&[a, b, c, d, e, f, source @ .., _, _]) => (MacAddr([a, b, c, d, e, f]), MacAddr(source)),
+            None => (MacAddr::BROADCAST, source),
+        };
+        // Ethernet would pad the frame with the shorter MIC, which would then fail.
+        if wire::llc_b(self.ethertype) == 0 && self.payload.len() < wire::GROUP_PAYLOAD_MIN_B {
+            return counters.unclassified.add(1);
+        }
+        // The MAC header has the addresses of an Ethernet frame.
+        let to = Receiver::Group { address, source };
+        self.push_to(to, None, table, egress, outlet, counters);
+    }
+
+    /// Adds the packet's frames to `egress`, with this Ethernet header in their bodies.
+    fn push_to(
+        &self,
+        to: Receiver,
+        ethernet: Option<&[u8; ETHERNET_B]>,
+        table: &Table,
+        egress: &mut Egress,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) {
+        let encapsulation_b = match ethernet {
+            Some(ethernet) => wire::encapsulation_b(ethernet),
+            None => wire::llc_b(self.ethertype),
         };
         let (count, longest_b) = match &self.split {
             Some(split) => (split.packets(), split.longest_b()),
             None => (1, self.payload.len()),
         };
         let fill = |index: usize, body: &mut [u8]| {
-            let (at, payload_b) = match (&self.split, self.ethernet) {
-                (Some(split), _) => (encapsulation_b, split.write(index, &mut body[encapsulation_b..])),
-                (None, Some(ethernet)) => (wire::encapsulation_b(ethernet), self.payload.len()),
-                (None, None) => (encapsulation_b, self.payload.len()),
+            let (before, payload) = body.split_at_mut(encapsulation_b);
+            let payload_b = match &self.split {
+                Some(split) => split.write(index, payload),
+                None => {
+                    payload[..self.payload.len()].copy_from_slice(self.payload);
+                    self.payload.len()
+                }
             };
-            if self.split.is_none() {
-                body[at..at + payload_b].copy_from_slice(self.payload);
+            match ethernet {
+                Some(ethernet) => wire::put_ethernet(before, ethernet, payload_b),
+                None => wire::put_llc(before, self.ethertype),
             }
-            match self.ethernet {
-                Some(ethernet) => wire::put_ethernet(body, ethernet, payload_b),
-                None => wire::put_ip(body, self.ethertype),
-            }
-            at + payload_b
+            encapsulation_b + payload_b
         };
         let shape = (count, encapsulation_b + longest_b);
-        match egress.push(table, station, shape, fill, outlet, counters) {
+        match egress.push(table, to, shape, fill, outlet, counters) {
             Ok(()) => {}
             Err(Unsendable::NoKey) => counters.no_key.add(1),
             Err(Unsendable::TooLong) => counters.too_long.add(1),
-        }
-    }
-
-    /// Adds the packet's frames to `egress` for each station except `from`.
-    pub fn push_to_all(
-        &self,
-        from: Option<usize>,
-        table: &Table,
-        egress: &mut Egress,
-        outlet: &impl Outlet,
-        counters: &Outbound,
-    ) {
-        for station in (0..table.stations().len()).filter(|&station| Some(station) != from) {
-            self.push(station, table, egress, outlet, counters);
         }
     }
 }
@@ -233,7 +256,7 @@ impl Source {
         };
         counters.read.add(1);
         let octets = &mut self.octets[..len_b];
-        let End { role, kind, .. } = egress.end();
+        let End { role, kind, address } = egress.end();
         let destination = destination(role, kind, table, octets);
         let parcel = VnetHeader::parse(&vnet)
             .ok_or(NoParcel::Unsplittable)
@@ -242,7 +265,7 @@ impl Source {
             (Err(NoParcel::Unclassified), _) => counters.unclassified.add(1),
             (Err(NoParcel::Unsplittable), _) => counters.unsplittable.add(1),
             (Ok(parcel), Destination::Station(to)) => parcel.push(to, table, egress, outlet, counters),
-            (Ok(parcel), Destination::All) => parcel.push_to_all(None, table, egress, outlet, counters),
+            (Ok(parcel), Destination::All) => parcel.push_to_all(address, table, egress, outlet, counters),
             (Ok(_), Destination::Here | Destination::Nowhere) => counters.unroutable.add(1),
         }
         Ok(true)

@@ -150,6 +150,8 @@ pub struct Station {
     pub transmit: Option<Arc<Sealer>>,
     /// The receive keys, by key identifier.
     pub receive: [Option<Arc<Opener>>; 4],
+    /// The keys of its group addressed frames, by key identifier; used by stations only.
+    group: [Option<Arc<Opener>>; 4],
     /// Its traffic.
     pub traffic: Arc<Traffic>,
 }
@@ -165,9 +167,10 @@ impl Station {
         self.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// The receive key with this identifier.
-    pub fn opener(&self, key_id: KeyId) -> Option<&Opener> {
-        self.receive[usize::from(key_id.get())].as_deref()
+    /// The receive key with this identifier, for group addressed or individually addressed frames.
+    pub fn opener(&self, is_group: bool, key_id: KeyId) -> Option<&Opener> {
+        let keys = if is_group { &self.group } else { &self.receive };
+        keys[usize::from(key_id.get())].as_deref()
     }
 
     /// The current destination of frames to the peer.
@@ -192,6 +195,8 @@ pub struct Table {
     by_network: HashMap<Network, usize>,
     /// The distinct prefix lengths, longest first.
     prefixes_bits: Vec<u8>,
+    /// The key of an access point's group addressed frames.
+    group: Option<Arc<Sealer>>,
 }
 
 impl Table {
@@ -203,6 +208,16 @@ impl Table {
     /// Index of the peer with this MAC address.
     pub fn station(&self, address: MacAddr) -> Option<usize> {
         self.by_address.get(&address).copied()
+    }
+
+    /// Whether a station has a transmit key. It then also has the group key.
+    pub fn is_connected(&self) -> bool {
+        self.stations.iter().any(|station| station.transmit.is_some())
+    }
+
+    /// The key of group addressed frames; used by access points only.
+    pub fn group(&self) -> Option<&Sealer> {
+        self.group.as_deref()
     }
 
     fn station_mut(&mut self, address: MacAddr) -> Result<&mut Station, TableError> {
@@ -312,6 +327,7 @@ impl Published {
                 networks: networks.to_vec(),
                 transmit: None,
                 receive: [const { None }; 4],
+                group: [const { None }; 4],
                 traffic: Arc::default(),
             });
             Ok(())
@@ -336,31 +352,62 @@ impl Published {
         self.change(|table| {
             let station = table.station_mut(address)?;
             match direction {
-                Direction::Transmit => {
-                    // Regardless of the identifier, because nonces do not contain it (12.5.3.3.4).
-                    let installed = station.transmit.as_ref().filter(|old| old.tk == tk);
-                    if installed.is_some_and(|old| old.key.suite() != suite) {
-                        return Err(TableError::Reused(address));
-                    }
-                    if installed.is_none() {
-                        let last = AtomicU64::new(0);
-                        station.transmit = Some(Arc::new(Sealer {
-                            key_id,
-                            key,
-                            last,
-                            tk,
-                        }));
-                    }
-                }
+                Direction::Transmit => put_sealer(&mut station.transmit, address, key_id, key, tk)?,
                 Direction::Receive => {
                     let slot = &mut station.receive[usize::from(key_id.get())];
-                    let same = |old: &Arc<Opener>| old.tk == tk && old.key.suite() == suite;
-                    if !slot.as_ref().is_some_and(same) {
-                        let window = Mutex::new(Window::new(PacketNumber::ZERO));
-                        *slot = Some(Arc::new(Opener { key, window, tk }));
-                    }
+                    put_opener(slot, key, tk, PacketNumber::ZERO);
                 }
             }
+            Ok(())
+        })
+    }
+
+    /// Installs the key under which an access point seals group addressed frames, as [`install`](Self::install).
+    ///
+    /// # Errors
+    /// [`TableError::Key`], [`TableError::Reused`] with the access point's address `own`.
+    pub fn install_group_sealer(
+        &self,
+        own: MacAddr,
+        key_id: KeyId,
+        suite: Suite,
+        tk: &[u8],
+    ) -> Result<(), TableError> {
+        let key = TemporalKey::new(suite, tk)?;
+        let tk = Zeroizing::new(tk.to_vec());
+        self.change(|table| put_sealer(&mut table.group, own, key_id, key, tk))
+    }
+
+    /// Installs a key under which a station opens group addressed frames of the access point, as
+    /// [`install`](Self::install). Frames with packet numbers up to and including `after` are old.
+    ///
+    /// # Errors
+    /// [`TableError::Unknown`], [`TableError::Key`].
+    pub fn install_group_opener(
+        &self,
+        address: MacAddr,
+        key_id: KeyId,
+        suite: Suite,
+        tk: &[u8],
+        after: PacketNumber,
+    ) -> Result<(), TableError> {
+        let key = TemporalKey::new(suite, tk)?;
+        let tk = Zeroizing::new(tk.to_vec());
+        self.change(|table| {
+            let station = table.station_mut(address)?;
+            put_opener(&mut station.group[usize::from(key_id.get())], key, tk, after);
+            Ok(())
+        })
+    }
+
+    /// Removes the key of group addressed frames with this identifier.
+    ///
+    /// # Errors
+    /// [`TableError::Unknown`].
+    pub fn retire_group(&self, address: MacAddr, key_id: KeyId) -> Result<(), TableError> {
+        self.change(|table| {
+            let station = table.station_mut(address)?;
+            station.group[usize::from(key_id.get())] = None;
             Ok(())
         })
     }
@@ -388,6 +435,40 @@ impl Published {
             Ok(())
         })
         .is_ok()
+    }
+}
+
+/// Replaces a transmit key, unless `slot` holds the same key, of the station or access point `address`.
+fn put_sealer(
+    slot: &mut Option<Arc<Sealer>>,
+    address: MacAddr,
+    key_id: KeyId,
+    key: TemporalKey,
+    tk: Zeroizing<Vec<u8>>,
+) -> Result<(), TableError> {
+    // Regardless of the identifier, because nonces do not contain it (12.5.3.3.4).
+    let installed = slot.as_ref().filter(|old| old.tk == tk);
+    if installed.is_some_and(|old| old.key.suite() != key.suite()) {
+        return Err(TableError::Reused(address));
+    }
+    if installed.is_none() {
+        let last = AtomicU64::new(0);
+        *slot = Some(Arc::new(Sealer {
+            key_id,
+            key,
+            last,
+            tk,
+        }));
+    }
+    Ok(())
+}
+
+/// Replaces a receive key, unless `slot` holds the same key. Frames up to and including `after` are old.
+fn put_opener(slot: &mut Option<Arc<Opener>>, key: TemporalKey, tk: Zeroizing<Vec<u8>>, after: PacketNumber) {
+    let same = |old: &Arc<Opener>| old.tk == tk && old.key.suite() == key.suite();
+    if !slot.as_ref().is_some_and(same) {
+        let window = Mutex::new(Window::new(after));
+        *slot = Some(Arc::new(Opener { key, window, tk }));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use getrandom::SysRng;
 use rand_core::UnwrapErr;
-use wlan_ciphers::{KeyId, Suite};
+use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::{DataHeader, MacAddr};
 use wlan_host::offload::VnetHeader;
 use wlan_host::offload::packet::{ACK, Packet};
@@ -24,6 +24,7 @@ use super::waiting::{ControlBody, Waiting};
 use super::wire::{ETHERNET_B, End, Kind, Role};
 use crate::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Settings};
 
+mod groups;
 mod keys;
 mod network;
 mod observed;
@@ -37,17 +38,24 @@ const STATIONS: [MacAddr; 3] = [
 const MPDU_B: usize = 1472;
 const KEY: [u8; 32] = [7; 32];
 const OTHER_KEY: [u8; 32] = [8; 32];
+const GROUP_KEY: [u8; 32] = [9; 32];
 
 /// Sent frames in order.
 #[derive(Default)]
 struct Sent {
     frames: RefCell<Vec<(Endpoint, Vec<u8>)>>,
     splits: bool,
+    /// Whether the transport supports broadcast, as Ethernet does and UDP does not.
+    broadcasts: bool,
 }
 
 impl Outlet for Sent {
     fn splits(&self) -> bool {
         self.splits
+    }
+
+    fn broadcast(&self) -> Option<Endpoint> {
+        self.broadcasts.then_some(endpoint(MacAddr::BROADCAST))
     }
 
     fn send(&self, octets: &[u8], messages: &[Message]) -> usize {
@@ -125,8 +133,26 @@ impl Pipeline {
             .unwrap();
     }
 
+    fn install_group(&self, key_id: u8, suite: Suite, key: &[u8], after: u64) {
+        let (key_id, key) = (KeyId::new(key_id).unwrap(), &key[..suite.key_len()]);
+        match self.end.role {
+            Role::Ap => self.published.install_group_sealer(AP, key_id, suite, key),
+            Role::Sta => {
+                let after = PacketNumber::new(after).unwrap();
+                self.published.install_group_opener(AP, key_id, suite, key, after)
+            }
+        }
+        .unwrap();
+    }
+
     /// Sends a packet of the host. Returns the frames that leave.
     fn send(&mut self, vnet: VnetHeader, octets: &[u8]) -> Vec<Vec<u8>> {
+        self.transmit(vnet, octets);
+        self.left()
+    }
+
+    /// Sends a packet of the host.
+    fn transmit(&mut self, vnet: VnetHeader, octets: &[u8]) {
         self.view.refresh();
         self.host.send(&[&vnet.emit(), octets].concat()).unwrap();
         let Self {
@@ -144,7 +170,6 @@ impl Pipeline {
                 .unwrap()
         );
         egress.flush(view.table(), sent, &counters.outbound);
-        self.left()
     }
 
     fn left(&mut self) -> Vec<Vec<u8>> {
@@ -215,15 +240,17 @@ fn host_network(host: u8) -> Network {
     Network::new(std::net::Ipv4Addr::new(192, 0, 2, host).into(), 32).unwrap()
 }
 
-/// An access point and its stations 192.0.2.2, 192.0.2.3 and 192.0.2.4.
+/// An access point and its stations 192.0.2.2, 192.0.2.3 and 192.0.2.4, with a pairwise and a group key.
 fn bss(kind: Kind, suite: Suite, offloads: bool) -> (Pipeline, [Pipeline; 3]) {
     let ap = Pipeline::new(Role::Ap, AP, kind, offloads);
+    ap.install_group(1, suite, &GROUP_KEY, 0);
     for (number, station) in (2..).zip(STATIONS) {
         ap.admit(station, suite, &[host_network(number)]);
     }
     let stations = STATIONS.map(|address| {
         let station = Pipeline::new(Role::Sta, address, kind, offloads);
         station.admit(AP, suite, &[]);
+        station.install_group(1, suite, &GROUP_KEY, 0);
         station
     });
     (ap, stations)
@@ -327,16 +354,20 @@ fn stations_reach_each_other_and_all_stations_through_the_access_point() {
         assert_eq!(c.got(), Vec::<Vec<u8>>::new());
         ap.receive(&mut a.send(plain(), &to_all));
         assert_eq!(ap.got(), std::slice::from_ref(&to_all));
-        let mut relayed = ap.left();
-        assert_eq!(relayed.len(), 2, "one per other station, under its own key");
+        let relayed = ap.left();
+        assert!(
+            relayed.iter().all(|frame| *frame == relayed[0]),
+            "one sealed frame"
+        );
+        assert_eq!(relayed.len(), 3, "to each station");
         for station in [&mut a, &mut b, &mut c] {
-            station.receive(&mut relayed.clone());
+            station.receive(&mut relayed[..1].to_vec());
         }
-        relayed.clear();
         assert_eq!(
             (a.got().len(), b.got(), c.got()),
             (0, vec![to_all.clone()], vec![to_all])
         );
+        assert_eq!(a.counters.read().inbound.echoed, 1);
     }
 }
 

@@ -4,10 +4,14 @@
 //!  octet  0            26              34                           end - MIC
 //!         MAC header   cipher header   LLC/SNAP, IP packet           MIC      devices of IP packets
 //!         MAC header   cipher header   DA, SA, length, LLC payload   MIC      devices of Ethernet frames
+//!         MAC header   cipher header   LLC payload                   MIC      the same, group addressed
 //! ```
 //! An Ethernet frame is the only subframe of an A-MSDU (IEEE Std 802.11-2020 9.3.2.2.2), which carries its addresses.
 //! The MIC does not cover A-MSDU Present (12.5.3.3.3), so an attacker could flip it to have a payload parsed as the
-//! other kind. Here all frames of a link are of one kind, and frames of the other kind are refused.
+//! other kind. Here all individually addressed frames of a link are of one kind, and frames of the other kind are
+//! refused. A group addressed frame is always an MSDU (10.11), whose MAC header has its addresses.
+
+use std::ops::Range;
 
 use wlan_ciphers::{OpenError, PacketNumber, ccmp};
 use wlan_frames::beacon::push_element;
@@ -24,6 +28,9 @@ pub use wlan_host::tun::{ETHERNET_B, Kind};
 
 /// Minimum payload of an Ethernet frame, in octets; shorter payloads are padded (IEEE Std 802.3-2018 4.2.3.3).
 pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
+/// Minimum payload of a group addressed Ethernet frame with a length field, in octets: 26 + 8 + 4 + 8 octets, the
+/// shortest MIC included, are the minimum payload of the outer Ethernet frame.
+pub const GROUP_PAYLOAD_MIN_B: usize = 4;
 /// Octets in the MAC header of a management frame (9.3.3.2).
 pub const MANAGEMENT_HEADER_B: usize = MacHeader::LEN;
 
@@ -65,16 +72,26 @@ impl End {
             Role::Ap => self.address,
             Role::Sta => peer,
         };
+        // The third address is the BSSID, both for an A-MSDU and for a single MSDU (Table 9-30): IP packets have no
+        // other source or destination.
+        self.header_of(peer, bssid, self.kind == Kind::Ethernet)
+    }
+
+    /// The header of an access point's data frames from `source` to all stations, as [`header`](Self::header).
+    pub fn group_header(&self, group: MacAddr, source: MacAddr) -> [u8; HEADER_B] {
+        self.header_of(group, source, false)
+    }
+
+    fn header_of(&self, receiver: MacAddr, addr3: MacAddr, is_amsdu: bool) -> [u8; HEADER_B] {
         let mut header = [0; HEADER_B];
-        // Frames are not acknowledged. The third address is the BSSID, both for an A-MSDU and for a single MSDU
-        // (Table 9-30): IP packets have no other source or destination.
+        // Frames are not acknowledged.
         let written = DataHeader {
             to_ds: self.role == Role::Sta,
             from_ds: self.role == Role::Ap,
-            addr1: peer,
+            addr1: receiver,
             addr2: self.address,
-            addr3: bssid,
-            qos: Some(QosControl::new(0, AckPolicy::NoAck).with_amsdu(self.kind == Kind::Ethernet)),
+            addr3,
+            qos: Some(QosControl::new(0, AckPolicy::NoAck).with_amsdu(is_amsdu)),
             ..DataHeader::default()
         }
         .emit(&mut header);
@@ -122,8 +139,16 @@ impl End {
                 if !control.is_data_with_body() || !control.is_qos_data() || control.0 & others != direction {
                     return Err(Refusal::Header);
                 }
-                if receiver != self.address {
+                // An access point receives no group addressed frames: stations send them to its own address.
+                let is_group = self.role == Role::Sta && receiver.is_group();
+                if receiver != self.address && !is_group {
                     return Err(Refusal::NotForUs);
+                }
+                if is_group && header.addr3() == self.address {
+                    return Err(Refusal::Echo);
+                }
+                if !protected && is_group {
+                    return Err(Refusal::Unprotected);
                 }
                 if !protected {
                     let body = mpdu.get(HEADER_B..).ok_or(Refusal::Truncated)?;
@@ -135,14 +160,24 @@ impl End {
                     };
                 }
                 // The handshake of a rekey is an ordinary MSDU for both kinds of device.
-                Ok(Class::Sealed { transmitter })
+                Ok(Class::Sealed {
+                    transmitter,
+                    is_group,
+                })
             }
             FrameType::Management => {
                 if receiver != self.address && !receiver.is_group() {
                     return Err(Refusal::NotForUs);
                 }
+                // Group keys protect data only (12.6.19).
+                if protected && receiver.is_group() {
+                    return Err(Refusal::Header);
+                }
                 Ok(if protected {
-                    Class::Sealed { transmitter }
+                    Class::Sealed {
+                        transmitter,
+                        is_group: false,
+                    }
                 } else {
                     Class::OpenManagement { transmitter }
                 })
@@ -178,6 +213,28 @@ impl End {
             octets,
         })
     }
+
+    /// The payload of an authenticated group addressed data frame whose plaintext is at `body`: the octets of the
+    /// Ethernet header (14, or 0 for IP) and the complete packet or frame.
+    ///
+    /// # Errors
+    /// [`Refusal::Body`].
+    pub fn group_body<'a>(
+        &self,
+        mpdu: &'a mut [u8],
+        body: Range<usize>,
+    ) -> Result<(usize, &'a mut [u8]), Refusal> {
+        if is_amsdu(mpdu) {
+            return Err(Refusal::Body);
+        }
+        match self.kind {
+            Kind::Ip => match self.body(false, &mut mpdu[body])? {
+                Body::Packet { ethernet_b, octets } => Ok((ethernet_b, octets)),
+                Body::Eapol(_) => Err(Refusal::Body),
+            },
+            Kind::Ethernet => group_ethernet_of(mpdu, body).map(|octets| (ETHERNET_B, octets)),
+        }
+    }
 }
 
 /// The class of a frame, before any verification.
@@ -187,6 +244,8 @@ pub enum Class {
     Sealed {
         /// Claimed transmitter address.
         transmitter: MacAddr,
+        /// Whether the receiver is a group, so that the frame is sealed under a group key.
+        is_group: bool,
     },
     /// An unprotected EAPOL frame.
     OpenEapol {
@@ -209,6 +268,8 @@ pub enum Refusal {
     Header,
     /// The receiver address is another host's.
     NotForUs,
+    /// A group addressed frame of this station, which the access point sent to all stations (10.3.6).
+    Echo,
     /// An unprotected data frame.
     Unprotected,
     /// The plaintext is neither an IP packet nor an Ethernet frame of the link's kind.
@@ -253,9 +314,11 @@ pub fn claim(mpdu: &[u8]) -> Result<(PacketNumber, wlan_ciphers::KeyId), Refusal
     })
 }
 
-/// Writes the encapsulation of an IP packet: LLC/SNAP.
-pub fn put_ip(body: &mut [u8], ethertype: EtherType) {
-    LlcSnap { ethertype }.emit(body);
+/// Writes the encapsulation of an MSDU with this length or type field: LLC/SNAP, or nothing if it is a length.
+pub fn put_llc(body: &mut [u8], field: EtherType) {
+    if llc_b(field) > 0 {
+        LlcSnap { ethertype: field }.emit(body);
+    }
 }
 
 /// Writes the encapsulation of a payload of `payload_b` octets whose Ethernet header is `ethernet`:
@@ -271,10 +334,7 @@ pub fn put_ethernet(body: &mut [u8], ethernet: &[u8; ETHERNET_B], payload_b: usi
     let length = u16::try_from(before_b - ETHERNET_B + payload_b).expect("an MSDU is shorter than 64 KiB");
     body[..TYPE_AT].copy_from_slice(&ethernet[..TYPE_AT]);
     body[TYPE_AT..ETHERNET_B].copy_from_slice(&length.to_be_bytes());
-    if before_b > ETHERNET_B {
-        let ethertype = EtherType(type_of(ethernet));
-        LlcSnap { ethertype }.emit(&mut body[ETHERNET_B..]);
-    }
+    put_llc(&mut body[ETHERNET_B..], EtherType(type_of(ethernet)));
 }
 
 /// The length or type field of an Ethernet header.
@@ -284,11 +344,12 @@ fn type_of(ethernet: &[u8; ETHERNET_B]) -> u16 {
 
 /// Octets between the cipher header and the payload of a frame with this Ethernet header.
 pub fn encapsulation_b(ethernet: &[u8; ETHERNET_B]) -> usize {
-    if type_of(ethernet) >= TYPES_FROM {
-        ETHERNET_B + LlcSnap::LEN
-    } else {
-        ETHERNET_B
-    }
+    ETHERNET_B + llc_b(EtherType(type_of(ethernet)))
+}
+
+/// Octets of the LLC/SNAP header before a payload with this length or type field: none if it is a length.
+pub const fn llc_b(field: EtherType) -> usize {
+    if field.0 >= TYPES_FROM { LlcSnap::LEN } else { 0 }
 }
 
 /// Whether an Ethernet frame's destination could be mistaken for LLC/SNAP.
@@ -304,8 +365,7 @@ fn ethernet_of(body: &mut [u8]) -> Result<&mut [u8], Refusal> {
     if ETHERNET_B + length != body.len() || is_llc(header) {
         return Err(Refusal::Body);
     }
-    let typed = LlcSnap::parse(&body[ETHERNET_B..]).is_ok_and(|llc| llc.ethertype.0 >= TYPES_FROM);
-    if !typed {
+    if !has_type(&body[ETHERNET_B..]) {
         return match u16::try_from(length) {
             Ok(length) if length < TYPES_FROM => Ok(body),
             _ => Err(Refusal::Body),
@@ -314,4 +374,32 @@ fn ethernet_of(body: &mut [u8]) -> Result<&mut [u8], Refusal> {
     // The type is already directly before the payload; only the addresses move.
     body.copy_within(..TYPE_AT, LlcSnap::LEN);
     Ok(&mut body[LlcSnap::LEN..])
+}
+
+/// Whether the payload of an MSDU starts with an LLC/SNAP header that has a type.
+fn has_type(payload: &[u8]) -> bool {
+    LlcSnap::parse(payload).is_ok_and(|llc| llc.ethertype.0 >= TYPES_FROM)
+}
+
+/// Converts a group addressed MSDU at `body` to its Ethernet frame, in place. Its addresses are in the MAC header.
+fn group_ethernet_of(mpdu: &mut [u8], body: Range<usize>) -> Result<&mut [u8], Refusal> {
+    let header = MacHeader::parse(mpdu).map_err(|_| Refusal::Header)?;
+    let (destination, source) = (header.receiver(), header.addr3());
+    let payload = &mpdu[body.clone()];
+    let (at, field) = if has_type(payload) {
+        (
+            body.start + LlcSnap::LEN,
+            [payload[LlcSnap::LEN - 2], payload[LlcSnap::LEN - 1]],
+        )
+    } else {
+        match u16::try_from(payload.len()) {
+            Ok(length) if length < TYPES_FROM => (body.start, length.to_be_bytes()),
+            _ => return Err(Refusal::Body),
+        }
+    };
+    let octets = &mut mpdu[at - ETHERNET_B..body.end];
+    octets[..6].copy_from_slice(&destination.0);
+    octets[6..TYPE_AT].copy_from_slice(&source.0);
+    octets[TYPE_AT..ETHERNET_B].copy_from_slice(&field);
+    Ok(octets)
 }

@@ -315,6 +315,12 @@ impl Authenticator {
         true
     }
 
+    /// Whether a new group key is being distributed.
+    #[must_use]
+    pub fn is_rekeying_group(&self) -> bool {
+        self.group.coming().is_some()
+    }
+
     /// Number of stations with a session.
     #[must_use]
     pub fn established(&self) -> usize {

@@ -86,6 +86,11 @@ impl End {
                 self.rsc = rsc.get();
                 self.groups.insert(key_id.get(), key);
             }
+            Output::RetireGroup { key_id, .. } => {
+                self.groups
+                    .remove(&key_id.get())
+                    .expect("the retired group key was installed");
+            }
             Output::InstallIntegrity { key_id, key, ipn, .. } => {
                 self.once(3, &key);
                 self.ipn = ipn.get();
@@ -336,6 +341,7 @@ fn peer_of(output: &Output) -> MacAddr {
         Output::InstallPairwise { peer, .. }
         | Output::Retire { peer, .. }
         | Output::InstallGroup { peer, .. }
+        | Output::RetireGroup { peer, .. }
         | Output::InstallIntegrity { peer, .. }
         | Output::Established { peer }
         | Output::Failed { peer, .. }

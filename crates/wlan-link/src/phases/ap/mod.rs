@@ -40,6 +40,9 @@ const PROVEN: usize = 256;
 const JOINING_FOR: Duration = Duration::from_secs(10);
 /// The same for a member that the authentication server has not accepted yet; longer than its conversation.
 const AUTHENTICATING_FOR: Duration = Duration::from_secs(70);
+/// Delay of a group rekey after a station has left or while another is in progress, so that one rekey serves several
+/// stations that leave together.
+const SOON: Duration = Duration::from_millis(500);
 /// Interval of the cleanup.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -220,6 +223,34 @@ impl AccessPoint {
         self.drain();
     }
 
+    /// Passes the number of packet numbers used of the installed group key. Must be called before each
+    /// [`receive`](Self::receive) and [`timeout`](Self::timeout), after the actions of the previous call were performed:
+    /// handshake messages carry the number, so that a station that joins refuses older frames (IEEE Std 802.11-2020
+    /// 12.7.6.4).
+    pub fn note_group_packets(&mut self, used: u64) {
+        self.authenticator.note_group_numbers(used, 0);
+        if used >= self.settings.common.rekey_packets && !self.authenticator.is_rekeying_group() {
+            self.rekey_group_within(SOON);
+        }
+    }
+
+    fn rekey_group(&mut self, rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        if self.authenticator.rekey_group(now, rng) {
+            self.next_group_rekey = now + self.settings.rekey_group_after;
+            let text = "renewing the group key";
+            self.outbox
+                .log_limited(now, Phase::Keys, Outcome::Progress, None, text);
+        } else {
+            self.next_group_rekey = now + SOON;
+        }
+        self.drain();
+    }
+
+    fn rekey_group_within(&mut self, delay: Duration) {
+        self.next_group_rekey = self.next_group_rekey.min(self.now + delay);
+    }
+
     /// Processes the passage of time.
     pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
@@ -236,9 +267,7 @@ impl AccessPoint {
         self.ask_and_rekey(rng);
         self.drain_eap(rng);
         if now >= self.next_group_rekey {
-            self.next_group_rekey = now + self.settings.rekey_group_after;
-            self.authenticator.rekey_group(now, rng);
-            self.drain();
+            self.rekey_group(rng);
         }
         if let Some(to) = self.settings.beacons_to
             && now >= self.next_beacon

@@ -10,8 +10,8 @@ use wlan_rsn::{Failure, Output};
 use super::super::frames::{Protected, reason};
 use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Credentials, Direction, Installed};
-use super::{AccessPoint, Outcome, Phase};
+use super::super::{Action, Credentials, Direction, Installed, group_action};
+use super::{AccessPoint, Outcome, Phase, SOON};
 use crate::plane::ControlFrame;
 
 impl AccessPoint {
@@ -88,8 +88,11 @@ impl AccessPoint {
                     reason,
                     still_established,
                 } => self.failed(peer, reason, still_established),
-                // Group keys are not used: group addressed packets are sealed for each station.
-                Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
+                Output::InstallGroup { .. }
+                | Output::RetireGroup { .. }
+                | Output::InstallIntegrity { .. } => {
+                    self.outbox.extend(group_action(output));
+                }
                 // TKIP is not supported.
                 Output::MichaelFailure { .. } => {}
             }
@@ -296,6 +299,8 @@ impl AccessPoint {
         }) = self.members.remove(&station)
         {
             self.settings.addressing.release(station, &session.lease);
+            // The station still has the group key.
+            self.rekey_group_within(SOON);
             self.outbox.push(Action::Remove { peer: station });
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rand_core::CryptoRng;
+use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::sae::{Event as SaeEvent, Method, Reply, Sae, StartError};
@@ -112,7 +113,8 @@ impl Station {
         let common = &self.settings.common;
         if advertised.kind != Some(common.kind) {
             return Err(
-                "is not a link, or has the other kind of device (IP packets or Ethernet frames)".into(),
+                "is not a link of this version, or has the other kind of device (IP packets or Ethernet frames)"
+                    .into(),
             );
         }
         let (group, offered) = frames::ciphers_of(&advertised.elements.rsn)
@@ -125,6 +127,9 @@ impl Station {
                 let names: Vec<&str> = offered.iter().map(|suite| suite.name()).collect();
                 format!("offers none of this station's ciphers, only {}", names.join(", "))
             })?;
+        if !Suite::OF_TEMPORAL_KEYS.contains(&group) {
+            return Err(format!("has the unsupported group cipher {}", group.name()));
+        }
         let own = common.elements(&[*cipher], group);
         let association =
             Association::negotiate(&advertised.elements, &own).map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use wlan_rsn::{Failure, Output};
 use super::super::frames::{self, Protected, reason};
 use super::super::lease::Prefix;
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Credentials, Direction};
+use super::super::{Action, Credentials, Direction, group_action};
 use super::{Outcome, Phase, Repeated, Session, State, Station, searching};
 use crate::plane::ControlFrame;
 
@@ -208,8 +208,9 @@ impl Station {
             }
             Output::Established { .. } => self.established(),
             Output::Failed { reason, .. } => self.failed(reason),
-            // Group keys are not used: the access point seals group addressed packets for each station.
-            Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
+            Output::InstallGroup { .. } | Output::RetireGroup { .. } | Output::InstallIntegrity { .. } => {
+                self.outbox.extend(group_action(output));
+            }
             // TKIP is not supported.
             Output::MichaelFailure { .. } => {}
         }

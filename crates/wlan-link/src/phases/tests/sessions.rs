@@ -243,6 +243,9 @@ fn keys_are_renewed_by_time_and_by_count_at_either_end() {
     }
     // Previous keys retire.
     world.run(10, |_| false);
+    assert!(world.plane(AP).group_keys.len() > 1);
+    assert!(world.opens_group(1));
+    assert_eq!(world.plane(station(1)).groups.len(), 1);
     for (end, peer) in [(AP, station(1)), (station(1), AP)] {
         assert_eq!(world.plane(end).peers[&peer].receive.len(), 1);
     }
@@ -250,4 +253,51 @@ fn keys_are_renewed_by_time_and_by_count_at_either_end() {
         world.plane(AP).count(Outcome::Failed) + world.plane(AP).count(Outcome::Ended),
         0
     );
+}
+
+#[test]
+fn a_station_that_has_left_lacks_the_next_group_key() {
+    for akm in [Akm::WpaPskSha256, Akm::Sae] {
+        let mut world = World::new(akm, 3, 11);
+        assert!(world.run(2, |world| (1..=3).all(|last| world.is_connected(last))));
+        assert!((1..=3).all(|last| world.opens_group(last)));
+        let known = world.plane(station(2)).group_keys.clone();
+        let before = world.plane(AP).group_keys.len();
+        for last in [1, 2] {
+            let (End::Sta(sta), _) = world.ends.get_mut(&station(last)).unwrap() else {
+                unreachable!();
+            };
+            sta.shut_down();
+            world.settle(station(last));
+            world.ends.remove(&station(last));
+        }
+        world.run(3, |_| false);
+        let keys = world.plane(AP).group_keys.clone();
+        assert_eq!(keys.len(), before + 1, "one rekey for both stations");
+        assert!(!known.contains(keys.last().unwrap()));
+        assert!(world.opens_group(3));
+        world.run(6, |_| false);
+        assert_eq!(
+            world.plane(station(3)).groups.len(),
+            1,
+            "the previous key has retired"
+        );
+    }
+}
+
+#[test]
+fn a_group_key_is_renewed_by_count_and_starts_after_the_frames_sent_before() {
+    let mut world = World::new(Akm::WpaPskSha256, 1, 12);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    world.ends.get_mut(&AP).unwrap().1.group_used = 1000;
+    world.start_sta(2, sta_settings(2, Akm::WpaPskSha256));
+    assert!(world.run(2, |world| world.is_connected(2)));
+    let (_, after) = world.plane(station(2)).groups.values().next().unwrap();
+    assert_eq!(after.get(), 1000, "frames from before the station joined are old");
+    let before = world.plane(AP).group_keys.len();
+    world.ends.get_mut(&AP).unwrap().1.group_used = 1 << 40;
+    assert!(world.run(2, |world| world.plane(AP).group_keys.len() > before));
+    world.run(20, |_| false);
+    assert_eq!(world.plane(AP).group_keys.len(), before + 1, "once");
+    assert!(world.opens_group(1) && world.opens_group(2));
 }

@@ -97,6 +97,12 @@ pub struct Plane {
     pub assigned: Vec<Prefix>,
     /// All transmit keys that were ever installed.
     pub used: Vec<(MacAddr, Key)>,
+    /// The installed group keys by key identifier, with the packet number after which each starts.
+    pub groups: BTreeMap<u8, (Key, PacketNumber)>,
+    /// The group keys in the order of their installation; at a station, those of its session.
+    pub group_keys: Vec<(u8, Key)>,
+    /// Packet numbers used of the access point's group key.
+    pub group_used: u64,
 }
 
 #[derive(Default, Debug)]
@@ -278,8 +284,34 @@ impl World {
                     let of = plane.peers.get_mut(&peer).expect("the peer was admitted");
                     of.receive.remove(&key_id.get()).expect("the key was installed");
                 }
+                Action::InstallGroup {
+                    peer,
+                    key_id,
+                    key,
+                    after,
+                    ..
+                } => {
+                    let entry = (key_id.get(), key.clone());
+                    assert!(
+                        !plane.group_keys.contains(&entry),
+                        "a group key was installed twice"
+                    );
+                    plane.group_keys.push(entry);
+                    plane.groups.insert(key_id.get(), (key, after));
+                    plane.group_used = 0;
+                    assert_eq!(peer, AP);
+                }
+                Action::RetireGroup { key_id, .. } => {
+                    let retired = plane.groups.remove(&key_id.get());
+                    retired.expect("the group key was installed");
+                }
                 Action::Remove { peer } => {
                     plane.peers.remove(&peer).expect("the peer was admitted");
+                    // A station that returns may get the same key, with its packet number.
+                    if peer == AP {
+                        plane.groups.clear();
+                        plane.group_keys.clear();
+                    }
                 }
                 Action::Assign(addresses) => plane.assigned = addresses,
                 Action::Radius(datagram) => {
@@ -352,7 +384,10 @@ impl World {
             };
             let now = self.now + self.jump;
             match end {
-                End::Ap(ap) => ap.receive(&frame, now, &mut self.rng),
+                End::Ap(ap) => {
+                    ap.note_group_packets(plane.group_used);
+                    ap.receive(&frame, now, &mut self.rng);
+                }
                 End::Sta(station) => station.receive(&frame, now, &mut self.rng),
             }
             self.settle(address);
@@ -390,6 +425,7 @@ impl World {
                         let (end, plane) = self.ends.get_mut(&address).unwrap();
                         match end {
                             End::Ap(ap) if ap.next_timeout() <= now => {
+                                ap.note_group_packets(plane.group_used);
                                 ap.observe(&plane.traffic(), now, &mut self.rng);
                                 ap.timeout(now, &mut self.rng);
                             }
@@ -418,6 +454,17 @@ impl World {
             from.transmit.as_ref().is_some_and(fit)
         };
         fits(there, here) && fits(here, there) && self.sta(last).connected && sta.assigned.len() == 2
+    }
+
+    /// Whether a station can open the group addressed frames of the access point.
+    pub fn opens_group(&self, last: u8) -> bool {
+        let (key_id, key) = self
+            .plane(AP)
+            .group_keys
+            .last()
+            .expect("the access point has a group key");
+        let here = self.plane(station(last)).groups.get(key_id);
+        here.is_some_and(|(known, _)| known == key)
     }
 
     /// Sends a packet of a station's host. To the state machines, it is any sealed frame.

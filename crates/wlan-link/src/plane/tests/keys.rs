@@ -80,6 +80,9 @@ fn the_hot_path_allocates_nothing() {
         fn splits(&self) -> bool {
             true
         }
+        fn broadcast(&self) -> Option<Endpoint> {
+            None
+        }
         fn send(&self, _: &[u8], _: &[Message]) -> usize {
             0
         }

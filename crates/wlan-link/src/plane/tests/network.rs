@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::plane::wire;
 
 /// The effect of the network on a frame.
 #[derive(Clone, Copy, Debug)]
@@ -76,38 +77,65 @@ proptest! {
         mut frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..90), 0..80),
         kind in prop_oneof![Just(Kind::Ip), Just(Kind::Ethernet)],
         real_header: bool,
+        to_group: bool,
     ) {
-        let (mut ap, [station, ..]) = bss(kind, Suite::Ccmp128, true);
-        if real_header {
-            for frame in &mut frames {
-                let mut header = station.end.header(AP);
-                header[1] |= 0x40;
-                for (to, from) in frame.iter_mut().zip(header) {
-                    *to = from;
-                }
+        let (mut ap, [mut station, ..]) = bss(kind, Suite::Ccmp128, true);
+        let mut header = match to_group {
+            true => ap.end.group_header(MacAddr::BROADCAST, STATIONS[1]),
+            false => station.end.header(AP),
+        };
+        header[1] |= 0x40;
+        for frame in frames.iter_mut().filter(|_| real_header) {
+            for (to, from) in frame.iter_mut().zip(header) {
+                *to = from;
             }
         }
         let count = frames.len() as u64;
-        ap.receive(&mut frames);
-        let counted = ap.counters.read().inbound;
+        let receiver = if to_group { &mut station } else { &mut ap };
+        receiver.receive(&mut frames);
+        let counted = receiver.counters.read().inbound;
         prop_assert_eq!((counted.frames, counted.opened), (count, 0));
+    }
+
+    /// Any plaintext under the group key leads to a whole frame or to none.
+    #[test]
+    fn any_body_of_a_group_addressed_frame_is_delivered_whole_or_refused(
+        body in proptest::collection::vec(any::<u8>(), 0..60),
+        kind in prop_oneof![Just(Kind::Ip), Just(Kind::Ethernet)],
+        has_llc: bool,
+    ) {
+        let (ap, [mut station, ..]) = bss(kind, Suite::Ccmp128, true);
+        let llc: &[u8] = if has_llc { &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0] } else { &[] };
+        let header = ap.end.group_header(MacAddr::BROADCAST, STATIONS[1]);
+        station.receive(&mut [groups::forged(&header, &[llc, &body].concat(), 1, 1)]);
+        let counted = station.counters.read().inbound;
+        prop_assert_eq!((counted.opened, counted.bad_body + counted.written), (1, 1));
+        for got in station.got() {
+            prop_assert!(got.ends_with(&body));
+        }
     }
 
     #[test]
     fn every_kind_of_ethernet_frame_arrives_unchanged(
         header in any::<[u8; ETHERNET_B]>(),
         payload in proptest::collection::vec(any::<u8>(), 0..300),
+        to_group: bool,
     ) {
         let (mut ap, [mut station, ..]) = bss(Kind::Ethernet, Suite::Gcmp128, true);
         let mut octets = [&header[..], &payload].concat();
-        octets[..6].copy_from_slice(&STATIONS[0].0);
+        if to_group {
+            octets[0] |= 1;
+        } else {
+            octets[..6].copy_from_slice(&STATIONS[0].0);
+        }
         // A length field must equal the length of the payload (IEEE Std 802.3-2018 3.2.6).
         let field = u16::from_be_bytes([octets[12], octets[13]]);
         if field < 0x600 {
+            prop_assume!(!to_group || payload.len() >= wire::GROUP_PAYLOAD_MIN_B);
             octets[12..14].copy_from_slice(&u16::try_from(payload.len()).unwrap().to_be_bytes());
         }
         let mut frames = ap.send(plain(), &octets);
-        station.receive(&mut frames);
+        station.receive(&mut frames[..1]);
         prop_assert_eq!(station.got(), vec![octets]);
     }
 }

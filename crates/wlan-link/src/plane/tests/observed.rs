@@ -12,8 +12,10 @@ fn on_the_wire(from: MacAddr, to: MacAddr, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
-    let key: String = KEY[..16].iter().map(|octet| format!("{octet:02x}")).collect();
-    let keys = format!("uat:80211_keys:\"tk\",\"{key}\"");
+    let [key, group_key] = [KEY, GROUP_KEY].map(|key| {
+        let digits: String = key[..16].iter().map(|octet| format!("{octet:02x}")).collect();
+        format!("uat:80211_keys:\"tk\",\"{digits}\"")
+    });
     let options = [
         "-o",
         // 14 octets of Ethernet header, then an MPDU.
@@ -21,7 +23,9 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
         "-o",
         "wlan.enable_decryption:TRUE",
         "-o",
-        &keys,
+        &key,
+        "-o",
+        &group_key,
     ];
     let fields = [
         "wlan.fc.type_subtype",
@@ -41,9 +45,18 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
             Kind::Ip => [up, down],
             Kind::Ethernet => [ethernet(STATIONS[0], AP, &up), ethernet(AP, STATIONS[0], &down)],
         };
+        let group = match kind {
+            Kind::Ip => MacAddr::BROADCAST,
+            Kind::Ethernet => groups::MULTICAST,
+        };
         let frames = [
             on_the_wire(STATIONS[0], AP, &station.send(plain(), &up)[0]),
             on_the_wire(AP, STATIONS[0], &ap.send(plain(), &down)[0]),
+            on_the_wire(
+                AP,
+                MacAddr::BROADCAST,
+                &ap.send(plain(), &groups::to_group(kind, 1, 7))[0],
+            ),
         ];
         // A user-defined link type, which the option maps to 802.11: tshark's Ethernet dissector does not pass
         // payloads to 802.11.
@@ -52,11 +65,12 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
         let Some(seen) = tshark(&file, &options, &fields) else {
             return;
         };
-        let is_amsdu = kind == Kind::Ethernet;
-        for (seen, (from, to, host, tag)) in seen
-            .iter()
-            .zip([(STATIONS[0], AP, 1, 5), (AP, STATIONS[0], 2, 6)])
-        {
+        let is_ethernet = kind == Kind::Ethernet;
+        for (seen, (from, to, is_amsdu, host, tag)) in seen.iter().zip([
+            (STATIONS[0], AP, is_ethernet, "192.0.2.1", 5),
+            (AP, STATIONS[0], is_ethernet, "192.0.2.2", 6),
+            (AP, group, false, "224.0.0.251", 7),
+        ]) {
             let expected = [
                 "0x0028".to_owned(),
                 to.to_string(),
@@ -65,7 +79,7 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
                 is_amsdu.to_string(),
                 "0x000000000001".to_owned(),
                 "1".to_owned(),
-                format!("192.0.2.{host}"),
+                host.to_owned(),
                 tag.to_string(),
             ];
             let told = |text: &String| match text.as_str() {
@@ -77,6 +91,6 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
             assert_eq!(told(&seen[4]), expected[4]);
             assert_eq!(seen[7..9], expected[7..9], "{kind:?} {seen:?}");
         }
-        assert_eq!(seen.len(), 2);
+        assert_eq!(seen.len(), 3);
     }
 }
