@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -52,25 +53,18 @@ def test_a_study_runs_on_the_machines_of_an_inventory(
     out = tmp_path / "result"
     done = airtoll("run", study, "--lab", "hosts", "--inventory", inventory, "--out", out)
     assert done.returncode in (0, 1), done.stderr
-    result = Result.open(out)
-    records = list(result.records())
-    assert len(records) == 4
+    records = sorted(Result.open(out).records(), key=lambda record: record.started)
+    assert len({record.run.order for record in records}) == 4  # on a busy machine, runs may be repeated
     for record in records:
         assert set(record.hosts) == {"ap", "sta"}
         assert record.link["access_point"]["kind"] == "hook"
         assert record.link["management"] == {"ap": None, "sta": None}  # this SSH server has no network
         assert "throughput" in record.probes
-    # The access point is switched only between blocks' levels, and restored at the end.
-    assert switched(inventory)[-1] == "restore"
-    levels = [line.removeprefix("apply ") for line in switched(inventory)[:-1]]
-    assert levels == [r.run.cell.security for r in records if r is records[0] or _changes(records, r)]
+    # The access point is switched only where the level changes, and restored at the end.
+    levels = [level for level, _ in groupby(record.run.cell.security for record in records)]
+    assert switched(inventory) == [*(f"apply {level}" for level in levels), "restore"]
     secret = (inventory.parent / "passphrase").read_text().strip().encode()
     assert not [file for file in out.rglob("*") if file.is_file() and secret in file.read_bytes()]
-
-
-def _changes(records: list, record: object) -> bool:
-    before = records[records.index(record) - 1]
-    return before.run.cell.security != record.run.cell.security
 
 
 def test_a_machine_that_vanishes_costs_its_run_and_not_the_study(
@@ -83,9 +77,11 @@ def test_a_machine_that_vanishes_costs_its_run_and_not_the_study(
         os.kill(agent, signal.SIGKILL)
         _, stderr = running.communicate(timeout=120)
     records = list(Result.open(out).records())
-    assert len(records) == 4, stderr
     lost = [record for record in records if not record.verdict.valid]
     assert any(reason.startswith("host lost: host sta: ") for r in lost for reason in r.verdict.reasons)
+    # The lost run was repeated.
+    assert len({record.run.order for record in records}) == 4, stderr
+    assert len(records) > 4
     assert switched(inventory)[-1] == "restore"
 
 

@@ -35,6 +35,9 @@ _PAIRED = tuple(name for name in FACTORS if name != "security")
 HOSTS: Final = "hosts"
 """The lab of real machines."""
 
+RETRIES_OF_HOSTS: Final = 2
+"""Repeats of an invalid run in lab hosts unless the study sets them: machines vanish, and stations roam."""
+
 OVERHEAD_S = 1.0
 """Seconds per run beyond its probes' windows: bringing the link up and down, starting tools, writing the result."""
 
@@ -70,9 +73,11 @@ def expand(
         settings["switching"] = switching
     if settings["switching"] == "session":
         settings["sessions"] = min(settings["sessions"], settings["repeats"])
+    name = study.lab.name if lab is None else lab
+    if settings["retries"] is None:
+        settings["retries"] = RETRIES_OF_HOSTS if name == HOSTS else 0
     method = Method(**settings)
 
-    name = study.lab.name if lab is None else lab
     if name == HOSTS:
         inventory = inventory or study.lab.inventory
         if inventory is None:

@@ -158,9 +158,10 @@ class MethodTable(_Table):
         description="Sessions of each setting of the access point if switching is session; the repeats are divided "
         "over them.",
     )
-    retries: Retries = Field(
-        default=0,
-        description="How often an invalid run is repeated, at the end of its session or block; never in virtual time.",
+    retries: Retries | None = Field(
+        default=None,
+        description="How often an invalid run is repeated, at the end of its session or block; never in virtual time. "
+        "Default: 2 in lab hosts, otherwise 0.",
     )
 
 
