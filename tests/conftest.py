@@ -2,13 +2,16 @@
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import virtual_time
 from made_cell import make_cell
 
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
 from airtoll.cli import main
 from airtoll.study.cell import Cell
 
@@ -55,3 +58,11 @@ def airtoll(
         return int(ended.value.code or 0), out, err
 
     return call
+
+
+@pytest.fixture
+def host() -> Iterator[AgentHost]:
+    """The machine of the tests, through an agent."""
+    agent = str(binary.program())
+    with Connection("here", [agent, "serve"]) as connection:
+        yield AgentHost("here", connection, [agent])

@@ -1,25 +1,12 @@
-"""An agent on this machine, and one behind an SSH server that exists only for the test."""
+"""An SSH server that exists only for the test."""
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from airtoll.agent import binary
-from airtoll.agent.connection import Connection
-from airtoll.agent.host import AgentHost
-
 SSHD = "/usr/sbin/sshd"
-
-
-@pytest.fixture
-def host() -> Iterator[AgentHost]:
-    """The machine of the tests, through an agent."""
-    agent = str(binary.program())
-    with Connection("here", [agent, "serve"]) as connection:
-        yield AgentHost("here", connection, [agent])
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import iw, joining
+from airtoll.labs import iw, joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, Network, ShellHost
 from airtoll.labs.access_points.fixed import Fixed
 from airtoll.labs.access_points.hook import Hook
@@ -269,13 +269,15 @@ class Hosts:
             raise UsageError(obstacle)
         for station in self._stations.values():
             station.leave()
-        facts: dict[str, Any] = {"access_point": self._access_point.switch(network)}
+        of_radios: dict[str, Any] = {}
+        facts: dict[str, Any] = {"access_point": self._access_point.switch(network), "wifi": of_radios}
         for role, table in self.inventory.hosts.items():
             if not role.startswith("sta") or table.wireless is None:
                 continue
             if role not in self._stations or self._hosts[role].connection.lost is not None:
                 self._stations[role] = self._station(role, table.wireless)
             joined = self._stations[role].join(network)
+            of_radios[role] = wifi.examine(self._hosts[role], table.wireless).facts()
             facts = {**joined, **facts}
         self._network, self._network_facts = network, facts
 

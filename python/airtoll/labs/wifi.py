@@ -6,7 +6,7 @@ Linux tells it in debugfs (mac80211), sysfs and nl80211, and only to root. A fac
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from airtoll.agent.host import AgentHost
@@ -87,6 +87,10 @@ class Wifi:
             yield f"NetworkManager holds the interface ({self.managed_by}); join = 'airtoll' takes and returns it"
         for path in self.offloads:
             yield f"{path} carries packets around the CPU; with some drivers, only without security"
+
+    def facts(self) -> dict[str, object]:
+        """The facts for the record, without the station's report."""
+        return {name: value for name, value in asdict(self).items() if name != "link"}
 
     def evidence(self) -> Iterator[tuple[str, str]]:
         """Every fact by its name."""
