@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from made_study import make_study
 from report_fakes import STUDY, exactly, make_record, store
 
 from airtoll.judge.difference import difference
@@ -16,7 +17,7 @@ from airtoll.report.parts import sentences
 from airtoll.report.parts.claims import Claims
 from airtoll.stats import matched_ratio
 from airtoll.store import Result
-from airtoll.study import Study, expand
+from airtoll.study import expand
 from airtoll.study.cell import Plan, Run
 
 CLAIM = {
@@ -29,23 +30,9 @@ CLAIM = {
 
 
 def plan(**method: Any) -> Plan:
-    made = {
-        "name": "made",
-        "text": "",
-        "path": Path("made.toml"),
-        "title": "Made",
-        "factors": {
-            "security": ["open", "ccmp"],
-            "transport": ["udp"],
-            "ip": ["ipv4", "ipv6"],
-            "packet_size": [128, 640, 1408],
-            "phy": ["ofdm"],
-            "rate": [54],
-        },
-        "method": {"repeats": 12, "duration": 1, "switching": "session", "sessions": 4, **method},
-        "claim": [CLAIM],
-    }
-    return expand(Study.model_validate(made))
+    usual = {"repeats": 12, "switching": "session", "sessions": 4}
+    factors = {"ip": ["ipv4", "ipv6"], "packet_size": [128, 640, 1408]}
+    return expand(make_study({**usual, **method}, claims=[CLAIM], **factors))
 
 
 def throughput(run: Run) -> float:

@@ -1,11 +1,11 @@
 """The unit of replication is the run, or the session: the statistics then use one number per session."""
 
 import math
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from made_study import make_study
 
 from airtoll.stats import (
     Interval,
@@ -21,27 +21,12 @@ from airtoll.stats import (
     paired_difference,
     paired_ratio,
 )
-from airtoll.study import Study, expand
+from airtoll.study import expand
 from airtoll.study.cell import Plan, Run
 
 
 def plan(**method: Any) -> Plan:
-    made = {
-        "name": "made",
-        "text": "",
-        "path": Path("made.toml"),
-        "title": "Made",
-        "factors": {
-            "security": ["open", "ccmp"],
-            "transport": ["udp"],
-            "ip": ["ipv4"],
-            "packet_size": [128, 1408],
-            "phy": ["ofdm"],
-            "rate": [54],
-        },
-        "method": {"repeats": 12, "duration": 1, "switching": "session", "sessions": 4, **method},
-    }
-    return expand(Study.model_validate(made))
+    return expand(make_study({"repeats": 12, "switching": "session", "sessions": 4, **method}))
 
 
 def numbers(runs: tuple[Run, ...]) -> list[RunNumber]:

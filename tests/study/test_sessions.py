@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_study import make_study
 
 from airtoll.errors import UsageError
 from airtoll.study import FACTORS, Plan, Study, describe, expand, find_study, load_study, switches
@@ -18,24 +19,8 @@ from airtoll.study.schema import Quick
 
 
 def study(method: dict[str, Any] | None = None, **factors: Any) -> Study:
-    base: dict[str, Any] = {
-        "security": ["open", "ccmp"],
-        "transport": ["tcp", "udp"],
-        "ip": ["ipv4", "ipv6"],
-        "packet_size": [128, 1408],
-        "phy": ["ofdm"],
-        "rate": ["54 Mbit/s"],
-    }
-    return Study.model_validate(
-        {
-            "name": "made",
-            "text": "",
-            "path": Path("made.toml"),
-            "title": "Made for a test",
-            "factors": base | factors,
-            "method": {"repeats": 8, "duration": 1, "switching": "session", **(method or {})},
-        }
-    )
+    usual = {"transport": ["tcp", "udp"], "ip": ["ipv4", "ipv6"]}
+    return make_study({"switching": "session", **(method or {})}, **usual | factors)
 
 
 def some(*levels: Any) -> st.SearchStrategy[list[Any]]:
