@@ -67,6 +67,19 @@ def test_a_study_runs_on_the_machines_of_an_inventory(
     assert not [file for file in out.rglob("*") if file.is_file() and secret in file.read_bytes()]
 
 
+def test_each_session_sets_up_the_access_point_anew(
+    airtoll: Airtoll, inventory: Path, study: Path, tmp_path: Path
+) -> None:
+    study.write_text(
+        study.read_text().replace("repeats = 2", 'repeats = 2\nswitching = "session"\nsessions = 2')
+    )
+    done = airtoll("run", study, "--lab", "hosts", "--inventory", inventory, "--out", tmp_path / "result")
+    assert done.returncode in (0, 1), done.stderr
+    first, second, third, fourth, end = switched(inventory)
+    assert (second, end) == (third, "restore")  # ABBA
+    assert first == fourth != second
+
+
 def test_a_machine_that_vanishes_costs_its_run_and_not_the_study(
     inventory: Path, study: Path, tmp_path: Path
 ) -> None:

@@ -115,6 +115,9 @@ class FakeLab:
     def check(self, cell: Cell) -> str | None:
         return self.cannot if cell.security == "ccmp" else None
 
+    def begin(self, session: int | None) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

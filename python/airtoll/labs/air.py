@@ -147,6 +147,9 @@ class Air:
         """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
         return machine_lacks(packages)
 
+    def begin(self, session: int | None) -> None:
+        """Do nothing: each link is set up anew."""
+
     def close(self) -> None:
         """Do nothing: leaving a link restores its hosts."""
 

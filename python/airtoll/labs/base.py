@@ -224,6 +224,10 @@ class Lab(Protocol):
         """Bring the link up. Leaving the context takes it down."""
         ...
 
+    def begin(self, session: int | None) -> None:
+        """Announce the session of the next link: a new session sets up the access point and its stations anew."""
+        ...
+
     def close(self) -> None:
         """Restore all hosts and access points that runs changed, and end connections."""
         ...

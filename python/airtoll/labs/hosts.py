@@ -76,6 +76,7 @@ class Hosts:
         self._access_point: AccessPoint | None = None
         self._stations: dict[str, Station] = {}
         self._network: Network | None = None
+        self._session: int | None = None
         self._network_facts: dict[str, Any] = {}
 
     def check(self, cell: Cell) -> str | None:
@@ -147,6 +148,14 @@ class Hosts:
         if CONTROLLER not in self._hosts:
             self._hosts[CONTROLLER] = _local(CONTROLLER)
         return self._hosts[CONTROLLER]
+
+    def begin(self, session: int | None) -> None:
+        """Announce the session of the next link. A new session switches the access point, and its stations join again.
+
+        Otherwise two sessions of the same setting in a row would share the effect of one set-up.
+        """
+        if session != self._session:
+            self._session, self._network = session, None
 
     def close(self) -> None:
         """Restore the access point and the stations, and end all connections.

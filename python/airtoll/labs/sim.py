@@ -107,6 +107,9 @@ class Sim:
         """None: this lab has no hosts, and runs no commands."""
         return None
 
+    def begin(self, session: int | None) -> None:
+        """Do nothing: each link is set up anew."""
+
     def close(self) -> None:
         """Do nothing: leaving a link restores its hosts."""
 

@@ -301,6 +301,7 @@ def perform(
     """
     measurements: dict[str, Measurement] = {}
     started = datetime.now(UTC)
+    lab.begin(run.session)
     with lab.open(run.cell, run.seed, capture) as link:
         before = as_facts(link.counters(), "link counters")
         for probe in probes:
