@@ -22,7 +22,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.station import OwnStation, StationByHand, mismatches
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE
 
@@ -55,7 +55,7 @@ def network(level: str) -> Network:
 
 
 @contextmanager
-def ends(journal: Journal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
+def ends(journal: HostJournal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
     """An access point on wlan0 and a station on wlan1."""
     agent = str(binary.program())
     with ExitStack() as stack:
@@ -86,7 +86,7 @@ def interfaces() -> list[str]:
 def main() -> None:
     before = interfaces()
     found: list[str] = []
-    with Journal(INVENTORY) as journal, ends(journal) as (point, station, by_hand):
+    with HostJournal(INVENTORY) as journal, ends(journal) as (point, station, by_hand):
         for level in LEVELS:
             own = network(level)
             outcome: dict[str, Any] = {"level": level, "obstacle": point.obstacle(own)}
@@ -113,7 +113,7 @@ def main() -> None:
 
 def lost() -> dict[str, Any]:
     """A measurement that goes on after both agents were killed, which restored nothing."""
-    with Journal(INVENTORY) as journal:
+    with HostJournal(INVENTORY) as journal:
         with ends(journal) as (point, station, _):
             point.switch(network("ccmp"))
             station.join(network("ccmp"))
@@ -144,7 +144,7 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
         time.sleep(0.1)
     alone = interfaces()
     agent = str(binary.program())
-    with Journal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
+    with HostJournal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
         host = AgentHost("new", connection, [agent])
         found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}
         return {"during": during, "alone": alone, "after": interfaces(), **found}
@@ -152,7 +152,7 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
 
 def wait() -> None:
     """Offer and join a network, then wait to be killed."""
-    with Journal(INVENTORY) as journal, ends(journal) as (point, station, _):
+    with HostJournal(INVENTORY) as journal, ends(journal) as (point, station, _):
         point.switch(network("sae"))
         station.join(network("sae"))
         print([host.connection._transport.pid for host in (point._host, station._host)], flush=True)

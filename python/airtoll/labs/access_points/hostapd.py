@@ -9,7 +9,7 @@ from airtoll.labs import enterprise, hostapd, joining
 from airtoll.labs.access_points import base
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 _START_S: Final = 20.0  # includes a scan for neighbours before a channel of 40 MHz
 
@@ -19,7 +19,9 @@ class Hostapd:
 
     name = "hostapd"
 
-    def __init__(self, host: AgentHost, interface: str, journal: Journal, bridge: str | None = None) -> None:
+    def __init__(
+        self, host: AgentHost, interface: str, journal: HostJournal, bridge: str | None = None
+    ) -> None:
         """`bridge` is a device of the host that joins the interface to a wire."""
         self._host = host
         self._interface = interface

@@ -14,14 +14,14 @@ from airtoll.labs import enterprise, hostapd, iw, joining
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
 from airtoll.labs.base import last_words
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 _JOIN_S: Final = 30.0  # several scans of wpa_supplicant
 _JOIN_BY_HAND_S: Final = 60.0
 _POLL_S: Final = 0.5
 
 
-class Station(Protocol):
+class NetworkStation(Protocol):
     """A station that can join a network."""
 
     def join(self, network: Network) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Station(Protocol):
 class OwnStation:
     """A station whose wpa_supplicant airtoll runs."""
 
-    def __init__(self, host: AgentHost, interface: str, journal: Journal) -> None:
+    def __init__(self, host: AgentHost, interface: str, journal: HostJournal) -> None:
         self._host = host
         self._interface = interface
         self._lent = LentInterface(journal, host, interface)
