@@ -117,8 +117,9 @@ def lost() -> dict[str, Any]:
         with ends(journal) as (point, station, _):
             point.switch(network("ccmp"))
             station.join(network("ccmp"))
-            for host in (point._host, station._host):
+            for host in (point.host, station.host):
                 os.kill(host.connection._transport.pid, signal.SIGKILL)
+            station.leave()  # wpa_supplicant has ended with its agent
         with ends(journal) as (point, station, _):
             point.switch(network("sae"))
             report = station.join(network("sae"))
@@ -155,7 +156,7 @@ def wait() -> None:
     with HostJournal(INVENTORY) as journal, ends(journal) as (point, station, _):
         point.switch(network("sae"))
         station.join(network("sae"))
-        print([host.connection._transport.pid for host in (point._host, station._host)], flush=True)
+        print([host.connection._transport.pid for host in (point.host, station.host)], flush=True)
         signal.pause()
 
 

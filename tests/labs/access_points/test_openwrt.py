@@ -168,6 +168,19 @@ def test_a_measurement_goes_on_after_the_agent_was_killed(
     assert journal.pending() == []
 
 
+def test_a_host_without_the_file_is_not_taken_for_restored(
+    state: Path, host: AgentHost, journal: HostJournal
+) -> None:
+    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
+    (state / "config" / "wireless").rename(state / "elsewhere")
+    other = reach(state, "ap")
+    assert journal.replay(lambda _: other) == [
+        f"host ap: restoring the wireless configuration {config(state)}: {config(state)} is missing"
+    ]
+    assert len(journal.pending()) == 1
+    other.connection.close()
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [

@@ -43,6 +43,7 @@ uci -t "$folder" commit wireless
 _RESTORE: Final = """
 umask 077
 flag=/tmp/$2.flag
+if [ ! -e "$1" ]; then echo "$1 is missing" >&2; exit 1; fi
 if grep -qF "$2" "$1"; then
     new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
     cp -p "$1" "$new" && cat > "$new" || exit

@@ -22,7 +22,9 @@ _POLL_S: Final = 0.5
 
 
 class NetworkStation(Protocol):
-    """A station that can join a network."""
+    """A station that can join a network. After its connection was lost, a new host requires a new station."""
+
+    host: AgentHost
 
     def join(self, network: Network) -> dict[str, Any]:
         """Join the network. Returns the station's report (`report`). Raises AirtollError with the reason."""
@@ -41,7 +43,7 @@ class OwnStation:
     """A station whose wpa_supplicant airtoll runs."""
 
     def __init__(self, host: AgentHost, interface: str, journal: HostJournal) -> None:
-        self._host = host
+        self.host = host
         self._interface = interface
         self._lent = LentInterface(journal, host, interface)
         self._process: AgentProcess | None = None
@@ -50,20 +52,20 @@ class OwnStation:
         """Join the network. Returns the station's report. Raises AirtollError with wpa_supplicant's reason."""
         self.leave()
         self._lent.take(network.country)
-        folder = Path(self._host.folder())
+        folder = Path(self.host.folder())
         control = folder / "wpa_supplicant"
         files = [
             ("wpa_supplicant.conf", hostapd.station(network, folder=folder, control=control)),
             *enterprise.files(network.profile, folder, network.secret),
         ]
         for name, content in files:
-            self._host.put(str(folder / name), content.encode(), mode=0o600)
+            self.host.put(str(folder / name), content.encode(), mode=0o600)
         file = str(folder / "wpa_supplicant.conf")
         argv = ["wpa_supplicant", *joining.LOG, "-D", "nl80211", "-i", self._interface, "-c", file]
-        self._process = self._host.popen(argv)
-        doing = f"host {self._host.name}: wpa_supplicant on {self._interface}"
+        self._process = self.host.popen(argv)
+        doing = f"host {self.host.name}: wpa_supplicant on {self._interface}"
         joining.wait_for(joining.JOINED, doing, self._interface, self._process, _JOIN_S)
-        return report(self._host, self._interface, str(control))
+        return report(self.host, self._interface, str(control))
 
     def leave(self) -> None:
         """Leave the network by ending wpa_supplicant."""
@@ -81,7 +83,7 @@ class StationByHand:
     """A station that joins without airtoll: by NetworkManager, which knows the network, or by its user."""
 
     def __init__(self, host: AgentHost, interface: str, timeout_s: float = _JOIN_BY_HAND_S) -> None:
-        self._host = host
+        self.host = host
         self._interface = interface
         self._timeout_s = timeout_s
 
@@ -90,7 +92,7 @@ class StationByHand:
         until_s = time.monotonic() + self._timeout_s
         while True:
             try:
-                found = report(self._host, self._interface)
+                found = report(self.host, self._interface)
                 if found["ssid"] == network.ssid:
                     return found
                 where = f"it has joined {found['ssid']!r}"
@@ -98,7 +100,7 @@ class StationByHand:
                 where = str(error)
             if time.monotonic() > until_s:
                 raise AirtollError(
-                    f"host {self._host.name}: {self._interface} did not join {network.ssid!r} within "
+                    f"host {self.host.name}: {self._interface} did not join {network.ssid!r} within "
                     f"{self._timeout_s:.0f} s ({where}): join the network on the host"
                 )
             time.sleep(_POLL_S)
