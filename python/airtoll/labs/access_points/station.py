@@ -88,12 +88,17 @@ class StationByHand:
         self._timeout_s = timeout_s
 
     def join(self, network: Network) -> dict[str, Any]:
-        """Wait until the station has joined the network. Returns its report. Raises AirtollError if it does not."""
+        """Wait until the station reports the network. Returns its report. Raises AirtollError if it does not join.
+
+        The report may still have mismatches at the end of the time. Before, they may be those of the earlier network,
+        which usually has the same name.
+        """
         until_s = time.monotonic() + self._timeout_s
         while True:
             try:
                 found = report(self.host, self._interface)
-                if found["ssid"] == network.ssid:
+                is_late = time.monotonic() > until_s
+                if found["ssid"] == network.ssid and (is_late or not mismatches(network, found)):
                     return found
                 where = f"it has joined {found['ssid']!r}"
             except NotJoinedError as error:
@@ -126,12 +131,12 @@ def report(host: AgentHost, interface: str, control: str | None = None) -> dict[
     status = _ask(host, interface, control, "status")
     if status.get("wpa_state") != "COMPLETED":
         raise NotJoinedError(f"host {host.name}: {interface} has no network")
-    facts = joining.joined(status | _ask(host, interface, control, "signal_poll"))
-    if (of_radio := iw.channel(host, interface)) is not None:
-        facts["frequency_mhz"], facts["bandwidth_mhz"] = of_radio
-    if (protects := iw.protects_management(host, interface)) is not None:
-        facts["ieee80211w"] = protects
-    return {**facts, "ssid": _ssid(status["ssid"]), "bssid": status["bssid"]}
+    channel, protects = iw.channel(host, interface), iw.protects_management(host, interface)
+    if channel is None or protects is None:  # it has left since
+        raise NotJoinedError(f"host {host.name}: {interface} has no network")
+    frequency_mhz, bandwidth_mhz = channel
+    facts = joining.joined(status | {"FREQUENCY": f"{frequency_mhz}", "WIDTH": f"{bandwidth_mhz} MHz"})
+    return {**facts, "ieee80211w": protects, "ssid": _ssid(status["ssid"]), "bssid": status["bssid"]}
 
 
 def _ssid(encoded: str) -> str:
