@@ -132,7 +132,7 @@ def joined_by_hand(point: Hostapd, station: StationByHand) -> dict[str, Any]:
 
 
 def lost() -> dict[str, Any]:
-    """A measurement that goes on after both agents were killed, which restored nothing."""
+    """A measurement that continues after both agents were killed, which restored nothing."""
     with HostJournal(INVENTORY) as journal:
         with ends(journal) as (point, station, _):
             point.switch(network("ccmp"))
