@@ -19,7 +19,7 @@ _COMMAND = [sys.executable, "-c", "from airtoll.start import main; main()"]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStudy:
     """A result directory."""
 
     directory: Path
@@ -33,14 +33,14 @@ class Measured:
 
 
 @pytest.fixture
-def airtoll(tmp_path: Path) -> Callable[..., Measured]:
+def airtoll(tmp_path: Path) -> Callable[..., MeasuredStudy]:
     """A function that performs a study, with the options of `airtoll run` as keywords; True is an option without value.
 
     The test fails if the study cannot be performed. Its result stays in the test's temporary folder.
     """
     performed: list[Path] = []
 
-    def perform(study: str | Path, **options: str | Path | bool) -> Measured:
+    def perform(study: str | Path, **options: str | Path | bool) -> MeasuredStudy:
         out = tmp_path / f"result-{len(performed) + 1}"
         performed.append(out)
         words = [str(study), "--out", str(out)]
@@ -53,7 +53,7 @@ def airtoll(tmp_path: Path) -> Callable[..., Measured]:
         done = _called("run", *words)
         if done.returncode == 2 or not out.exists():
             pytest.fail(done.stderr.strip(), pytrace=False)
-        return Measured(out)
+        return MeasuredStudy(out)
 
     return perform
 

@@ -19,10 +19,11 @@ from airtoll.agent import binary
 from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
+from airtoll.labs import hostapd
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.station import OwnStation, StationByHand, mismatches
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE
 
@@ -55,7 +56,7 @@ def network(level: str) -> Network:
 
 
 @contextmanager
-def ends(journal: Journal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
+def ends(journal: HostJournal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
     """An access point on wlan0 and a station on wlan1."""
     agent = str(binary.program())
     with ExitStack() as stack:
@@ -66,7 +67,7 @@ def ends(journal: Journal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]
         yield (
             Hostapd(hosts[0], "wlan0", journal),
             OwnStation(hosts[1], "wlan1", journal),
-            StationByHand(hosts[1], "wlan1", timeout_s=0.0),
+            StationByHand(hosts[1], "wlan1", timeout_s=20.0),
         )
 
 
@@ -86,7 +87,7 @@ def interfaces() -> list[str]:
 def main() -> None:
     before = interfaces()
     found: list[str] = []
-    with Journal(INVENTORY) as journal, ends(journal) as (point, station, by_hand):
+    with HostJournal(INVENTORY) as journal, ends(journal) as (point, station, by_hand):
         for level in LEVELS:
             own = network(level)
             outcome: dict[str, Any] = {"level": level, "obstacle": point.obstacle(own)}
@@ -98,11 +99,8 @@ def main() -> None:
             except AirtollError as error:
                 outcome["error"] = str(error)
             print(json.dumps(outcome), flush=True)
-        try:
-            by_hand.join(network("ccmp"))
-        except AirtollError as error:
-            print(json.dumps({"by_hand": str(error)}))
         station.restore()
+        print(json.dumps({"by_hand": joined_by_hand(point, by_hand)}))
         point.restore()
         print(
             json.dumps({"before": before, "after": interfaces(), "pending": len(journal.pending())}),
@@ -111,14 +109,37 @@ def main() -> None:
     print(json.dumps({"killed": killed(), "all_killed": killed(agents=True), "lost": lost(), "leaks": found}))
 
 
+def joined_by_hand(point: Hostapd, station: StationByHand) -> dict[str, Any]:
+    """A station whose wpa_supplicant airtoll did not start, while the access point changes its network."""
+    own, other = network("ccmp"), network("sae")
+    found = {}
+    folder = Path("/run/job")
+    text = hostapd.station(network("wpa3-transition"), folder=folder, control=Path("/run/wpa_supplicant"))
+    # With hash-to-element alone, wpa_supplicant 2.10 ignores access points without SAE.
+    text = text.replace("sae_pwe=1", "sae_pwe=2")
+    (folder / "own.conf").write_text(text)
+    supplicant = ["wpa_supplicant", "-B", "-D", "nl80211", "-i", "wlan1", "-P", "/run/job/pid", "-c"]
+    subprocess.run([*supplicant, "/run/job/own.conf"], check=True, stdout=subprocess.DEVNULL)
+    for name, of in (("own", own), ("other", other)):
+        point.switch(of)
+        found[name] = mismatches(of, station.join(of))
+    os.kill(int(Path("/run/job/pid").read_text()), signal.SIGTERM)
+    try:
+        station.join(own)
+    except AirtollError as error:
+        found["none"] = [str(error)]
+    return found
+
+
 def lost() -> dict[str, Any]:
     """A measurement that continues after both agents were killed, which restored nothing."""
-    with Journal(INVENTORY) as journal:
+    with HostJournal(INVENTORY) as journal:
         with ends(journal) as (point, station, _):
             point.switch(network("ccmp"))
             station.join(network("ccmp"))
-            for host in (point._host, station._host):
+            for host in (point.host, station.host):
                 os.kill(host.connection._transport.pid, signal.SIGKILL)
+            station.leave()  # wpa_supplicant has ended with its agent
         with ends(journal) as (point, station, _):
             point.switch(network("sae"))
             report = station.join(network("sae"))
@@ -144,7 +165,7 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
         time.sleep(0.1)
     alone = interfaces()
     agent = str(binary.program())
-    with Journal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
+    with HostJournal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
         host = AgentHost("new", connection, [agent])
         found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}
         return {"during": during, "alone": alone, "after": interfaces(), **found}
@@ -152,10 +173,10 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
 
 def wait() -> None:
     """Offer and join a network, then wait to be killed."""
-    with Journal(INVENTORY) as journal, ends(journal) as (point, station, _):
+    with HostJournal(INVENTORY) as journal, ends(journal) as (point, station, _):
         point.switch(network("sae"))
         station.join(network("sae"))
-        print([host.connection._transport.pid for host in (point._host, station._host)], flush=True)
+        print([host.connection._transport.pid for host in (point.host, station.host)], flush=True)
         signal.pause()
 
 

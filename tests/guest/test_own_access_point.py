@@ -60,8 +60,11 @@ def test_the_station_reports_the_network_that_was_asked_for(
     assert report["ssid"] == 'Zoé\'s "lab"'
 
 
-def test_a_station_of_its_user_that_joined_another_network_is_one_line(last: Callable[[str], Any]) -> None:
-    assert last("by_hand").startswith("host sta: wpa_cli on wlan1: ")
+def test_a_station_that_joins_by_itself_is_awaited_after_each_change(last: Callable[[str], Any]) -> None:
+    found = last("by_hand")
+    assert found["own"] == []
+    assert found["other"] == []
+    assert found["none"][0].startswith("host sta: wpa_cli on wlan1: ")
 
 
 def test_the_interfaces_are_as_before(last: Callable[[str], Any]) -> None:

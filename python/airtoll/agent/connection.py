@@ -31,7 +31,7 @@ class LostError(AirtollError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class AgentAnswer:
     """The answer to a request."""
 
     value: Any
@@ -56,7 +56,7 @@ class Connection:
         )
         self._sending = threading.Lock()
         self._changed = threading.Condition()
-        self._answers: dict[int, Answer | str] = {}
+        self._answers: dict[int, AgentAnswer | str] = {}
         self._waiting: set[int] = set()
         self._numbers = itertools.count(1)
         self._listeners: dict[tuple[str, int], Callable[[Mapping[str, Any], bytes], None]] = {}
@@ -78,7 +78,9 @@ class Connection:
             raise
         self.version: str = self._hello["agent"]
 
-    def ask(self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any) -> Answer:
+    def ask(
+        self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any
+    ) -> AgentAnswer:
         """The answer to a request. Raises LostError if none comes, AirtollError if the agent refuses."""
         number = next(self._numbers)
         with self._changed:
@@ -176,7 +178,7 @@ class Connection:
             if "agent" in head:
                 self._hello = head
             elif (number := head.get("id")) in self._waiting:
-                self._answers[number] = head["error"] if "error" in head else Answer(head["ok"], body)
+                self._answers[number] = head["error"] if "error" in head else AgentAnswer(head["ok"], body)
             self._changed.notify_all()
 
     def _read_errors(self) -> None:

@@ -24,7 +24,7 @@ def hosts() -> None:
 
 
 @dataclass(frozen=True)
-class Finding:
+class HostFinding:
     """A finding about a host, the access point or the study."""
 
     subject: str
@@ -80,7 +80,7 @@ def restore(inventory: Path) -> None:
     click.echo("nothing remains to be restored")
 
 
-def _findings(lab: "Hosts", plan: "Plan") -> Iterator[Finding]:
+def _findings(lab: "Hosts", plan: "Plan") -> Iterator[HostFinding]:
     from airtoll.probes import probes_of
 
     reached: dict[str, AgentHost] = {}
@@ -88,20 +88,20 @@ def _findings(lab: "Hosts", plan: "Plan") -> Iterator[Finding]:
         try:
             reached[role] = lab.host(role)
         except AirtollError as error:
-            yield Finding(f"host {role}", works=False, needed=True, words=str(error))
+            yield HostFinding(f"host {role}", works=False, needed=True, words=str(error))
         else:
             yield from _of_host(lab, role, reached[role])
     if len(reached) == len(lab.inventory.hosts):
         for probe in probes_of(plan.method.probes, "hosts", plan.clock):
             lacking = probe.missing(lab.lacks)
-            yield Finding(f"probe {probe.name}", lacking is None, needed=True, words=lacking or "ready")
+            yield HostFinding(f"probe {probe.name}", lacking is None, needed=True, words=lacking or "ready")
     obstacles = dict.fromkeys(reason for run in plan.runs if (reason := _obstacle(lab, run.cell)) is not None)
     for reason in obstacles:
-        yield Finding("study", works=False, needed=True, words=reason)
+        yield HostFinding("study", works=False, needed=True, words=reason)
     levels = ", ".join(dict.fromkeys(run.cell.security for run in plan.runs))
     if not obstacles:
         kind = lab.inventory.access_point.kind
-        yield Finding("study", works=True, needed=True, words=f"security {levels}, switched by {kind}")
+        yield HostFinding("study", works=True, needed=True, words=f"security {levels}, switched by {kind}")
 
 
 def _obstacle(lab: "Hosts", cell: "Cell") -> str | None:
@@ -111,14 +111,14 @@ def _obstacle(lab: "Hosts", cell: "Cell") -> str | None:
         return str(error)
 
 
-def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[Finding]:
+def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding]:
     from airtoll.labs import wifi
     from airtoll.labs.emulated import IPS
 
     facts = host.facts()
     offset = host.clock()
     machine = ", ".join(filter(None, (facts["processor"], facts["os"], f"Linux {facts['kernel']}")))
-    yield Finding(
+    yield HostFinding(
         f"host {role}",
         works=True,
         needed=True,
@@ -127,12 +127,14 @@ def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[Finding]:
     if (governor := facts["cpu_governor"]) not in (None, "performance"):
         remedy = "cpupower frequency-set -g performance"
         words = f"the CPU governor is {governor}, so CPU loads depend on the clock: {remedy}"
-        yield Finding(f"host {role}", works=False, needed=False, words=words)
+        yield HostFinding(f"host {role}", works=False, needed=False, words=words)
     found = {ip: lab.inventory.ip_addresses().get((role, ip)) or lab.own_address(role, ip) for ip in IPS}
     told = ", ".join(f"{ip.replace('ip', 'IP')} {address or 'none'}" for ip, address in found.items())
-    yield Finding(f"host {role}", works=any(found.values()), needed=role != "ap", words=f"addresses: {told}")
+    yield HostFinding(
+        f"host {role}", works=any(found.values()), needed=role != "ap", words=f"addresses: {told}"
+    )
     if (interface := lab.inventory.hosts[role].wireless) is not None:
         of_radio = wifi.examine(host, interface)
-        yield Finding(f"host {role}", of_radio.phy is not None, needed=True, words=of_radio.verdict())
+        yield HostFinding(f"host {role}", of_radio.phy is not None, needed=True, words=of_radio.verdict())
         for warning in of_radio.warnings():
-            yield Finding(f"host {role}", works=False, needed=False, words=warning)
+            yield HostFinding(f"host {role}", works=False, needed=False, words=warning)

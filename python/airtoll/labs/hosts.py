@@ -19,17 +19,17 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import iw, joining, wifi
-from airtoll.labs.access_points.base import AccessPoint, Network, ShellHost
-from airtoll.labs.access_points.fixed import Fixed
+from airtoll.labs.access_points.base import AccessPoint, Network, Runner, ShellHost
+from airtoll.labs.access_points.fixed import FixedNetwork
 from airtoll.labs.access_points.hook import Hook
 from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.openwrt import OpenWrt
 from airtoll.labs.access_points.prompt import Prompt
-from airtoll.labs.access_points.station import OwnStation, Station, StationByHand
+from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
 from airtoll.labs.base import Known, Link, PeerStatistics
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
 from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
@@ -43,6 +43,9 @@ APPLIED: Final = (
 
 CONTROLLER: Final = "controller"
 """The name of this machine, which runs the user's commands."""
+
+OPENWRT: Final = "openwrt"
+"""The name of an access point of OpenWrt, which runs no agent."""
 
 _COMMAND_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.5
@@ -72,9 +75,9 @@ class Hosts:
         self._secret = passphrase(self.inventory.access_point)
         self._hosts: dict[str, AgentHost] = {}
         self._ways: dict[str, Ssh] = {}
-        self._journal: Journal | None = None
+        self._journal: HostJournal | None = None
         self._access_point: AccessPoint | None = None
-        self._stations: dict[str, Station] = {}
+        self._stations: dict[str, NetworkStation] = {}
         self._network: Network | None = None
         self._session: int | None = None
         self._network_facts: dict[str, Any] = {}
@@ -100,7 +103,7 @@ class Hosts:
         measures with these hosts.
         """
         is_first = self._journal is None
-        self._journal = self._journal or Journal(self.file)
+        self._journal = self._journal or HostJournal(self.file)
         for role in self.inventory.hosts:
             try:
                 host = self.host(role)
@@ -140,9 +143,14 @@ class Hosts:
             self._hosts[role] = self._ways[role].connect()
         return self._hosts[role]
 
-    def _any_host(self, name: str) -> AgentHost:
-        """The host of that name, which may also be this machine."""
-        return self._controller() if name == CONTROLLER else self.host(name)
+    def _any_host(self, name: str) -> Runner:
+        """The host of that name in the journal, which may also be this machine or an access point of OpenWrt."""
+        if name == CONTROLLER:
+            return self._controller()
+        return self._openwrt() if name == OPENWRT else self.host(name)
+
+    def _openwrt(self) -> ShellHost:
+        return ShellHost(OPENWRT, self._controller(), self.inventory.access_point.shell)
 
     def _controller(self) -> AgentHost:
         if CONTROLLER not in self._hosts:
@@ -187,9 +195,12 @@ class Hosts:
         of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
         roles = _roles(cell)
         network = self._network_of(cell)
-        if network != self._network:
-            self._switch(network)
         until_s = time.monotonic() + self.inventory.patience
+        for role in self.inventory.hosts:
+            self._awaited(role, until_s)
+        if network != self._network or not self._is_set_up():
+            self._switch(network)
+            until_s = time.monotonic() + self.inventory.patience
         hosts = {role: self._awaited(role, until_s) for role in roles}
         addresses = self._addresses(hosts, cell, until_s)
         for host in hosts.values():
@@ -224,7 +235,7 @@ class Hosts:
             counters=dict,
             pairs=pairs(cell),
             known=known,
-            expected=joining.expected(network),
+            expected={**joining.expected(network), "mismatches": {}},
             peers=lambda: self._peers(hosts),
         )
 
@@ -261,18 +272,21 @@ class Hosts:
                 interface = self.inventory.hosts["ap"].wireless or ""
                 return Hostapd(self.host("ap"), interface, self._journal, table.bridge)
             case "openwrt":
-                return OpenWrt(ShellHost("ap", self._controller(), table.shell), self._journal, table.section)
+                return OpenWrt(self._openwrt(), self._journal, table.section)
             case "hook":
                 return Hook(self._controller(), table.command, self._journal)
             case "prompt":
                 return Prompt()
             case "fixed":
-                return Fixed()
+                return FixedNetwork()
 
     def _switch(self, network: Network) -> None:
         """Let the access point offer the network, and the stations join."""
         if self._access_point is None:
             self._access_point = self._made()
+        if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
+            self._access_point = self._made()  # the agent was lost, and hostapd with it
+        has_joined = bool(self._network_facts)
         self._network = None  # nothing is known of an access point that failed half-way
         if (obstacle := self._access_point.obstacle(network)) is not None:
             raise UsageError(obstacle)
@@ -280,17 +294,32 @@ class Hosts:
             station.leave()
         of_radios: dict[str, Any] = {}
         facts: dict[str, Any] = {"access_point": self._access_point.switch(network), "wifi": of_radios}
+        wrong: dict[str, list[str]] = {}
         for role, table in self.inventory.hosts.items():
             if not role.startswith("sta") or table.wireless is None:
                 continue
-            if role not in self._stations or self._hosts[role].connection.lost is not None:
+            if role not in self._stations or self._stations[role].host is not self._hosts[role]:
                 self._stations[role] = self._station(role, table.wireless)
-            joined = self._stations[role].join(network)
-            of_radios[role] = wifi.examine(self._hosts[role], table.wireless).facts()
+            station = self._stations[role]
+            try:
+                joined = station.join(network)
+            except AirtollError as error:
+                if has_joined and isinstance(station, StationByHand):
+                    raise LostError(str(error)) from error  # it may come back
+                raise
+            of_radios[role] = wifi.examine(station.host, table.wireless).facts()
+            if differences := mismatches(network, joined):
+                wrong[role] = differences
             facts = {**joined, **facts}
-        self._network, self._network_facts = network, facts
+        self._network, self._network_facts = network, {**facts, "mismatches": wrong}
 
-    def _station(self, role: str, interface: str) -> Station:
+    def _is_set_up(self) -> bool:
+        """Whether the agents of the access point and the stations are those that set the network up."""
+        if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
+            return False
+        return all(station.host is self._hosts[role] for role, station in self._stations.items())
+
+    def _station(self, role: str, interface: str) -> NetworkStation:
         host = self._awaited(role, time.monotonic() + self.inventory.patience)
         if self.inventory.hosts[role].join == "by-hand":
             return StationByHand(host, interface, self.inventory.patience)

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
+from airtoll.agent.connection import LostError
 from airtoll.errors import AirtollError
 from airtoll.labs import enterprise, hostapd
 from airtoll.labs.access_points.base import Network
@@ -73,9 +75,10 @@ def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s
 
 
 def end(process: Process) -> None:
-    """End a program that answers SIGTERM, and wait for its end."""
-    process.terminate()
-    process.communicate()
+    """End a program that answers SIGTERM, and wait for its end. An agent that is lost has ended it."""
+    with suppress(LostError):
+        process.terminate()
+        process.communicate()
 
 
 def pairs(text: str) -> dict[str, str]:

@@ -50,7 +50,7 @@ class Restoring:
             raise AirtollError(f"host {self.host}: restoring {self.what}: {words}")
 
 
-class Change:
+class HostChange:
     """A change of a host that the journal and the host's agent revert if this process does not."""
 
     def __init__(self, file: Path, restoring: Restoring, host: Runner) -> None:
@@ -67,7 +67,7 @@ class Change:
         _remove(self._file)
 
 
-class Journal:
+class HostJournal:
     """The changes of the hosts of an inventory. No other process can open the journal at the same time."""
 
     def __init__(self, inventory: Path) -> None:
@@ -83,10 +83,10 @@ class Journal:
         except BlockingIOError:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
-        self._changes: dict[Path, Change] = {}  # of this process
+        self._changes: dict[Path, HostChange] = {}  # of this process
         self._next = 1 + max((int(file.stem) for file in _files(self._folder)), default=0)
 
-    def before(self, host: Runner, what: str, argv: Sequence[str], stdin: bytes = b"") -> Change:
+    def before(self, host: Runner, what: str, argv: Sequence[str], stdin: bytes = b"") -> HostChange:
         """Register the command that reverts a change, before the change is made. `what` is the changed object.
 
         Raises AirtollError if the journal cannot be written, or if the host is lost.
@@ -97,7 +97,7 @@ class Journal:
         with _reporting(file):
             _write(file, restoring)
         try:
-            change = self._changes[file] = Change(file, restoring, host)
+            change = self._changes[file] = HostChange(file, restoring, host)
         except BaseException:  # the change is not made
             _remove(file)
             raise

@@ -41,7 +41,7 @@ done
 say flows "$(nft list flowtables 2>/dev/null | tr '\n' ' ')"
 """
 
-Place = Literal["hardware", "software"]
+SealedIn = Literal["hardware", "software"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Wifi:
     interface: str
     phy: str | None  # None: not a wireless interface of Linux
     driver: str | None
-    sealed_in: Place | None  # frames of the pairwise key
+    sealed_in: SealedIn | None  # frames of the pairwise key
     ciphers: tuple[str, ...]  # of the installed keys, in the words of mac80211
     aggregates: bool | None  # whether a block acknowledgement agreement for sending exists
     power_save: bool | None
@@ -151,7 +151,7 @@ def parse(interface: str, text: str, link: dict[str, object] | None) -> Wifi:
     )
 
 
-def _place(flags: Sequence[int]) -> Place | None:
+def _place(flags: Sequence[int]) -> SealedIn | None:
     if not flags:
         return None
     return "hardware" if all(flag & _UPLOADED for flag in flags) else "software"

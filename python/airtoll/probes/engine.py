@@ -43,9 +43,9 @@ LLC_SNAP_B = 8
 UDP_B = 8
 IP_B: dict[Ip, int] = {"ipv4": 20, "ipv6": 40}
 
-Part = Literal["mic", "cipher", "seal", "open"]
-PARTS: tuple[Part, ...] = ("mic", "cipher", "seal", "open")
-PRINTED: Final[tuple[Part, ...]] = ("mic", "cipher")
+EnginePart = Literal["mic", "cipher", "seal", "open"]
+PARTS: tuple[EnginePart, ...] = ("mic", "cipher", "seal", "open")
+PRINTED: Final[tuple[EnginePart, ...]] = ("mic", "cipher")
 """The parts of Tables I and II, measured for the lanes as printed."""
 
 _Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -56,7 +56,7 @@ class _Model(BaseModel):
 
 
 class _Part(_Model):
-    part: Part
+    part: EnginePart
     us: _Time
     us_quartiles: tuple[_Time, _Time]
     slices: int
@@ -142,7 +142,7 @@ def parse(output: bytes) -> EngineReport:
     return report
 
 
-def read(report: EngineReport, parts: Sequence[Part] = PARTS, prefix: str = "") -> Times:
+def read(report: EngineReport, parts: Sequence[EnginePart] = PARTS, prefix: str = "") -> Times:
     """One sample per part; the name of its metric begins with `prefix`.
 
     The value is None if the machine was never quiet enough to measure the part. This is not a fault, because the link

@@ -16,7 +16,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.access_points.base import AccessPoint, Network
 from airtoll.labs.access_points.hook import Hook
 from airtoll.labs.access_points.openwrt import OpenWrt
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE, SecurityProfile
 
@@ -94,7 +94,7 @@ def inventory(state: Path) -> Path:
     return state / "lab.toml"
 
 
-def access_point(kind: str, state: Path, host: AgentHost, journal: Journal) -> AccessPoint:
+def access_point(kind: str, state: Path, host: AgentHost, journal: HostJournal) -> AccessPoint:
     if kind == "hook":
         return Hook(host, [str(state / "bin" / "hook")], journal)
     return OpenWrt(host, journal, SECTION, str(state / "config" / "wireless"))
@@ -103,7 +103,7 @@ def access_point(kind: str, state: Path, host: AgentHost, journal: Journal) -> A
 def main(state: Path, kind: str) -> None:
     """Switch the access point twice and restore it, also after an error."""
     (state / "controller.pid").write_text(str(os.getpid()))
-    with Journal(inventory(state)) as journal:
+    with HostJournal(inventory(state)) as journal:
         host = reach(state, "ap")
         (state / "agent.pid").write_text(str(host.connection._transport.pid))
         assert host.connection._hello is not None

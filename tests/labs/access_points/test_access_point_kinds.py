@@ -16,7 +16,7 @@ from airtoll.labs import hostapd
 from airtoll.labs.access_points.hook import Hook
 from airtoll.labs.access_points.prompt import Prompt, security
 from airtoll.labs.access_points.station import mismatches
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE
 
@@ -138,7 +138,7 @@ def hook(state: Path, script: str) -> list[str]:
 
 
 def test_a_failing_hook_is_one_line_without_the_secret(state: Path, host: AgentHost) -> None:
-    with Journal(inventory(state)) as journal:
+    with HostJournal(inventory(state)) as journal:
         script = '[ "$AIRTOLL_ACTION" = restore ] || { read -r given; echo "cannot: $given" >&2; exit 3; }'
         point = Hook(host, hook(state, script), journal)
         with pytest.raises(AirtollError) as raised:
@@ -152,7 +152,7 @@ def test_a_failing_hook_is_one_line_without_the_secret(state: Path, host: AgentH
 
 def test_a_missing_hook_is_one_line(state: Path, host: AgentHost) -> None:
     with (
-        Journal(inventory(state)) as journal,
+        HostJournal(inventory(state)) as journal,
         pytest.raises(UsageError, match="hook: 'no-such-program' is not a program of this machine"),
     ):
         Hook(host, ["no-such-program"], journal)

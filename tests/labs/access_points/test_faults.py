@@ -15,7 +15,7 @@ import pytest
 from access_point_hosts import BEFORE, SECRETS, inventory, reach
 
 from airtoll.labs import journal
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 HOOK = """#!/bin/sh
 {python} -I -S {stand_in} {state} hook || exit 1
@@ -58,7 +58,7 @@ def measure(state: Path, kind: str, faults: Mapping[str, str]) -> None:
 def assert_restored(state: Path, running: str) -> None:
     """The next controller leaves the access point in its state before the first controller."""
     host = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         assert opened.replay(lambda _: host) == []
         assert opened.pending() == []
     host.connection.close()

@@ -11,16 +11,16 @@ from access_point_hosts import inventory, reach
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import journal
-from airtoll.labs.journal import Journal, pending
+from airtoll.labs.journal import HostJournal, pending
 
 HOLDER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from access_point_hosts import inventory, reach
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 state = Path(sys.argv[2])
-with Journal(inventory(state)) as journal:
+with HostJournal(inventory(state)) as journal:
     host = reach(state, "ap")
     journal.before(host, "the first file", ["sh", "-c", f"cat > {state}/first"], b"a secret")
     journal.before(host, "the second file", ["sh", "-c", f"test ! -e {state}/first && echo x > {state}/second"])
@@ -41,21 +41,24 @@ def holder(state: Path) -> subprocess.Popen[bytes]:
 def test_a_killed_controller_leaves_what_is_to_be_restored(state: Path) -> None:
     with holder(state) as process:
         with pytest.raises(UsageError, match="another airtoll measures with these hosts"):
-            Journal(inventory(state))
+            HostJournal(inventory(state))
         process.send_signal(signal.SIGKILL)
     assert [(one.what, one.host) for one in pending(inventory(state))] == [
         ("the second file", "ap"),
         ("the first file", "ap"),
     ]
     until_s = time.monotonic() + 30
-    while not (state / "first").exists() and time.monotonic() < until_s:  # the agent restores its host
+    first = state / "first"
+    while (
+        not (first.exists() and first.stat().st_size) and time.monotonic() < until_s
+    ):  # the agent restores its host
         time.sleep(0.02)
-    assert (state / "first").read_text() == "a secret"
+    assert first.read_text() == "a secret"
     assert (state / "second").exists()
     (state / "first").unlink()
     (state / "second").unlink()
     host = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         assert opened.replay(lambda _: host) == []
         assert opened.pending() == []
     host.connection.close()
@@ -70,14 +73,14 @@ def test_a_host_that_cannot_be_reached_stays_in_the_journal(state: Path) -> None
     def reach_none(name: str) -> None:
         raise AirtollError(f"host {name}: no route")
 
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         assert opened.replay(reach_none) == ["host ap: no route"] * 2  # type: ignore[arg-type]
         assert len(opened.pending()) == 2
 
 
 def test_a_command_that_fails_stays_in_the_journal(state: Path) -> None:
     host = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         change = opened.before(host, "the moon", ["sh", "-c", "echo out of reach >&2; exit 1"])
         with pytest.raises(AirtollError, match="restoring the moon: out of reach"):
             change.revert()
@@ -93,7 +96,7 @@ def test_a_command_that_fails_stays_in_the_journal(state: Path) -> None:
 def test_changes_of_a_live_connection_and_of_other_hosts_are_not_reverted(state: Path) -> None:
     hosts = {name: reach(state, name) for name in ("ap", "sta")}
     lost = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         for host, file in ((hosts["ap"], "live"), (hosts["sta"], "other"), (lost, "lost")):
             opened.before(host, file, ["touch", str(state / file)])
         opened.recover(hosts["ap"])
@@ -108,7 +111,7 @@ def test_changes_of_a_live_connection_and_of_other_hosts_are_not_reverted(state:
 
 def test_only_the_user_can_read_the_journal(state: Path) -> None:
     host = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         opened.before(host, "a file", ["true"], b"a secret")
         folder = journal.folder(inventory(state))
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -120,20 +123,20 @@ def test_only_the_user_can_read_the_journal(state: Path) -> None:
 def test_a_change_that_the_host_refuses_to_keep_is_not_in_the_journal(state: Path) -> None:
     host = reach(state, "ap")
     host.connection.close()
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         with pytest.raises(AirtollError):
             opened.before(host, "a file", ["true"])
         assert opened.pending() == []
 
 
 def test_inventories_have_journals_of_their_own(state: Path) -> None:
-    with Journal(inventory(state)), Journal(state / "other" / "lab.toml"):
+    with HostJournal(inventory(state)), HostJournal(state / "other" / "lab.toml"):
         pass
 
 
 def test_a_journal_that_cannot_be_used_is_one_line(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host = reach(state, "ap")
-    with Journal(inventory(state)) as opened:
+    with HostJournal(inventory(state)) as opened:
         opened.before(host, "a file", ["true"])
         (file,) = journal.folder(inventory(state)).glob("*.json")
         file.write_text("[]")
@@ -144,4 +147,4 @@ def test_a_journal_that_cannot_be_used_is_one_line(state: Path, monkeypatch: pyt
     (state / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(state / "file"))
     with pytest.raises(AirtollError, match="Not a directory"):
-        Journal(inventory(state))
+        HostJournal(inventory(state))

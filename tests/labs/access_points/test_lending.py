@@ -7,7 +7,7 @@ from access_point_hosts import inventory, reach
 
 from airtoll.errors import AirtollError
 from airtoll.labs.access_points.lending import LentInterface
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 PROGRAMS = {
     "nmcli": 'case $1 in --get-values) cat {state}/managed ;; *) echo "nmcli $*" >> {state}/log ;; esac',
@@ -46,7 +46,7 @@ def machine(state: Path) -> Path:
 
 def test_an_interface_is_taken_and_returned_in_order(machine: Path) -> None:
     host = reach(machine, "ap")
-    with Journal(inventory(machine)) as journal:
+    with HostJournal(inventory(machine)) as journal:
         lent = LentInterface(journal, host, "lo")
         lent.take("DE")
         lent.take("DE")
@@ -61,7 +61,7 @@ def test_an_interface_is_taken_and_returned_in_order(machine: Path) -> None:
 
 def test_the_agent_returns_an_interface_in_the_same_order(machine: Path) -> None:
     host = reach(machine, "ap")
-    with Journal(inventory(machine)) as journal:
+    with HostJournal(inventory(machine)) as journal:
         LentInterface(journal, host, "lo").take("DE")
         host.connection.close()
     assert (machine / "log").read_text().splitlines() == [*TAKEN, *RETURNED]
@@ -70,7 +70,7 @@ def test_the_agent_returns_an_interface_in_the_same_order(machine: Path) -> None
 def test_a_host_without_networkmanager_keeps_its_domain_if_none_is_given(machine: Path) -> None:
     (machine / "managed").write_text("10 (unmanaged)\n")
     host = reach(machine, "ap")
-    with Journal(inventory(machine)) as journal:
+    with HostJournal(inventory(machine)) as journal:
         lent = LentInterface(journal, host, "lo")
         lent.take(None)
         lent.give_back()
@@ -84,7 +84,7 @@ def test_an_interface_of_another_wpa_supplicant_is_refused(
     monkeypatch.setattr("airtoll.labs.access_points.lending._FREE_S", 0.0)
     (machine / "answer").write_text("PONG\n")
     host = reach(machine, "ap")
-    with Journal(inventory(machine)) as journal:
+    with HostJournal(inventory(machine)) as journal:
         lent = LentInterface(journal, host, "lo")
         with pytest.raises(AirtollError) as raised:
             lent.take("DE")
@@ -98,7 +98,7 @@ def test_an_interface_of_another_wpa_supplicant_is_refused(
 
 def test_a_device_that_is_not_wireless_is_one_line(machine: Path) -> None:
     host = reach(machine, "ap")
-    with Journal(inventory(machine)) as journal, pytest.raises(AirtollError) as raised:
+    with HostJournal(inventory(machine)) as journal, pytest.raises(AirtollError) as raised:
         LentInterface(journal, host, "wlan9").take("DE")
     host.connection.close()
     assert str(raised.value).startswith("host ap: wlan9 is not a wireless interface: ")

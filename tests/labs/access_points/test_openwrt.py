@@ -14,13 +14,13 @@ from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs.access_points.base import Network, ShellHost
 from airtoll.labs.access_points.openwrt import OpenWrt, encryption, parse
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 from airtoll.study.security import SecurityProfile
 
 
 @pytest.fixture
-def journal(state: Path) -> Iterator[Journal]:
-    with Journal(inventory(state)) as journal:
+def journal(state: Path) -> Iterator[HostJournal]:
+    with HostJournal(inventory(state)) as journal:
         yield journal
 
 
@@ -65,7 +65,9 @@ def test_mixed_ciphers_have_their_word() -> None:
     assert encryption(network("mixed", profile, phy="ofdm", bandwidth_mhz=20)) == "psk-mixed+tkip+ccmp"
 
 
-def test_the_network_is_offered_and_the_file_restored(state: Path, host: AgentHost, journal: Journal) -> None:
+def test_the_network_is_offered_and_the_file_restored(
+    state: Path, host: AgentHost, journal: HostJournal
+) -> None:
     point = OpenWrt(host, journal, SECTION, config(state))
     facts = point.switch(network("ccmp"))
     assert facts == {
@@ -126,7 +128,7 @@ def test_the_network_is_offered_and_the_file_restored(state: Path, host: AgentHo
 
 
 def test_a_host_without_an_agent_is_reached_through_another_host(
-    state: Path, host: AgentHost, journal: Journal
+    state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     shell = ShellHost("router", host, ["sh", "-c"])
     point = OpenWrt(shell, journal, SECTION, config(state))
@@ -136,13 +138,15 @@ def test_a_host_without_an_agent_is_reached_through_another_host(
     assert (state / "config" / "wireless").read_bytes() == BEFORE
 
 
-def test_a_host_whose_shell_has_no_connection_is_lost(host: AgentHost, journal: Journal) -> None:
+def test_a_host_whose_shell_has_no_connection_is_lost(host: AgentHost, journal: HostJournal) -> None:
     shell = ShellHost("router", host, ["sh", "-c", "echo 'ssh: no route to host' >&2; exit 255"])
     with pytest.raises(LostError, match="host router: ssh: no route to host"):
         OpenWrt(shell, journal, SECTION).switch(network("ccmp"))
 
 
-def test_a_file_that_its_owner_replaced_is_left_alone(state: Path, host: AgentHost, journal: Journal) -> None:
+def test_a_file_that_its_owner_replaced_is_left_alone(
+    state: Path, host: AgentHost, journal: HostJournal
+) -> None:
     point = OpenWrt(host, journal, SECTION, config(state))
     point.switch(network("ccmp"))
     (state / "config" / "wireless").write_text("config wifi-device 'new'\n")
@@ -151,7 +155,7 @@ def test_a_file_that_its_owner_replaced_is_left_alone(state: Path, host: AgentHo
 
 
 def test_a_measurement_goes_on_after_the_agent_was_killed(
-    state: Path, host: AgentHost, journal: Journal
+    state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
     os.kill(host.connection._transport.pid, signal.SIGKILL)
@@ -164,6 +168,19 @@ def test_a_measurement_goes_on_after_the_agent_was_killed(
     assert journal.pending() == []
 
 
+def test_a_host_without_the_file_is_not_taken_for_restored(
+    state: Path, host: AgentHost, journal: HostJournal
+) -> None:
+    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
+    (state / "config" / "wireless").rename(state / "elsewhere")
+    other = reach(state, "ap")
+    assert journal.replay(lambda _: other) == [
+        f"host ap: restoring the wireless configuration {config(state)}: {config(state)} is missing"
+    ]
+    assert len(journal.pending()) == 1
+    other.connection.close()
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [
@@ -173,7 +190,7 @@ def test_a_measurement_goes_on_after_the_agent_was_killed(
     ],
 )
 def test_a_network_that_cannot_be_chosen_is_one_line(
-    state: Path, host: AgentHost, journal: Journal, section: str | None, message: str
+    state: Path, host: AgentHost, journal: HostJournal, section: str | None, message: str
 ) -> None:
     with pytest.raises(AirtollError, match=r"^host ap: ") as raised:
         OpenWrt(host, journal, section, config(state)).switch(network("ccmp"))
@@ -182,7 +199,7 @@ def test_a_network_that_cannot_be_chosen_is_one_line(
 
 
 def test_uncommitted_changes_of_the_owner_are_not_committed(
-    state: Path, host: AgentHost, journal: Journal
+    state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     host.run(["uci", "set", "wireless.radio1.channel=36"], 10)
     with pytest.raises(
@@ -193,7 +210,7 @@ def test_uncommitted_changes_of_the_owner_are_not_committed(
 
 
 def test_settings_of_another_measurement_are_not_taken_for_the_owner_s(
-    state: Path, host: AgentHost, journal: Journal
+    state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
     with pytest.raises(AirtollError, match="settings of an interrupted measurement"):
@@ -225,7 +242,7 @@ def test_settings_of_another_measurement_are_not_taken_for_the_owner_s(
     ],
 )
 def test_unsupported_networks_are_refused(
-    host: AgentHost, journal: Journal, offered: Network, message: str | None
+    host: AgentHost, journal: HostJournal, offered: Network, message: str | None
 ) -> None:
     assert OpenWrt(host, journal, SECTION).obstacle(offered) == message
 

@@ -5,7 +5,7 @@ from typing import Any
 from airtoll.labs.access_points.base import Network
 
 
-class Fixed:
+class FixedNetwork:
     """A network that exists. The report of a station tells whether it is the network that the study asks for."""
 
     name = "fixed"

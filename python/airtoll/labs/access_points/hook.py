@@ -16,7 +16,7 @@ from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
 from airtoll.labs.access_points.base import Network, Runner
 from airtoll.labs.base import last_words
-from airtoll.labs.journal import Change, Journal
+from airtoll.labs.journal import HostChange, HostJournal
 
 _TIMEOUT_S: Final = 300.0
 _PREFIX: Final = "AIRTOLL_"
@@ -27,7 +27,7 @@ class Hook:
 
     name = "hook"
 
-    def __init__(self, controller: Runner, command: Sequence[str], journal: Journal) -> None:
+    def __init__(self, controller: Runner, command: Sequence[str], journal: HostJournal) -> None:
         """Raises UsageError if the command does not exist."""
         program = shutil.which(command[0])
         if program is None:
@@ -35,7 +35,7 @@ class Hook:
         self._command = [str(Path(program).absolute()), *command[1:]]
         self._controller = controller
         self._journal = journal
-        self._change: Change | None = None
+        self._change: HostChange | None = None
 
     def obstacle(self, network: Network) -> str | None:
         """Return why no access point can offer the network, or None: only the command knows its access point."""

@@ -9,7 +9,7 @@ from airtoll.labs import enterprise, hostapd, joining
 from airtoll.labs.access_points import base
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 _START_S: Final = 20.0  # includes a scan for neighbours before a channel of 40 MHz
 
@@ -19,9 +19,11 @@ class Hostapd:
 
     name = "hostapd"
 
-    def __init__(self, host: AgentHost, interface: str, journal: Journal, bridge: str | None = None) -> None:
+    def __init__(
+        self, host: AgentHost, interface: str, journal: HostJournal, bridge: str | None = None
+    ) -> None:
         """`bridge` is a device of the host that joins the interface to a wire."""
-        self._host = host
+        self.host = host
         self._interface = interface
         self._bridge = bridge
         self._lent = LentInterface(journal, host, interface)
@@ -33,7 +35,7 @@ class Hostapd:
             return why
         if network.profile.eap_server == "freeradius":
             return f"security '{network.level}': eap_server freeradius: use hostapd's own server"
-        machine = f"host {self._host.name}"
+        machine = f"host {self.host.name}"
         found = hostapd.obstacles(
             network.level,
             network.profile,
@@ -45,7 +47,7 @@ class Hostapd:
         return next(found, None)
 
     def _version(self, program: str) -> hostapd.Version | None:
-        done = self._host.run([program, "-v"], TIMEOUT_S)  # the exit status of hostapd is 1
+        done = self.host.run([program, "-v"], TIMEOUT_S)  # the exit status of hostapd is 1
         return hostapd.parse_version((done.stdout + done.stderr).decode(errors="replace"))
 
     def switch(self, network: Network) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class Hostapd:
         """
         self._stop()
         self._lent.take(network.country)
-        folder = Path(self._host.folder())
+        folder = Path(self.host.folder())
         text = hostapd.access_point(
             network,
             interface=self._interface,
@@ -68,9 +70,9 @@ class Hostapd:
             *enterprise.files(network.profile, folder, network.secret),
         ]
         for name, content in files:
-            self._host.put(str(folder / name), content.encode(), mode=0o600)
-        self._process = self._host.popen(["hostapd", *joining.LOG, str(folder / "hostapd.conf")])
-        doing = f"host {self._host.name}: hostapd on {self._interface}"
+            self.host.put(str(folder / name), content.encode(), mode=0o600)
+        self._process = self.host.popen(["hostapd", *joining.LOG, str(folder / "hostapd.conf")])
+        doing = f"host {self.host.name}: hostapd on {self._interface}"
         joining.wait_for(joining.OFFERED, doing, self._interface, self._process, _START_S)
         version = self._version("hostapd")
         return {

@@ -7,7 +7,7 @@ from typing import Final
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words, succeed
-from airtoll.labs.journal import Change, Journal
+from airtoll.labs.journal import HostChange, HostJournal
 
 TIMEOUT_S: Final = 10.0
 """Time for a command that changes an interface."""
@@ -34,11 +34,11 @@ _TYPES: Final = {"AP": "__ap", "P2P-client": "managed", "P2P-GO": "__ap"}
 class LentInterface:
     """A wireless interface of a host that airtoll uses alone, from `take` to `give_back`."""
 
-    def __init__(self, journal: Journal, host: AgentHost, interface: str) -> None:
+    def __init__(self, journal: HostJournal, host: AgentHost, interface: str) -> None:
         self._journal = journal
         self._host = host
         self._interface = interface
-        self._changes: list[Change] = []
+        self._changes: list[HostChange] = []
         self._taken = False
 
     def take(self, country: str | None) -> None:

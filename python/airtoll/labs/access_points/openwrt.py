@@ -18,7 +18,7 @@ from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
 from airtoll.labs.access_points.base import Network, Runner
 from airtoll.labs.base import last_words
-from airtoll.labs.journal import Change, Journal
+from airtoll.labs.journal import HostChange, HostJournal
 
 CONFIG: Final = "/etc/config/wireless"
 _STATUS: Final = ("ubus", "call", "network.wireless", "status")
@@ -43,6 +43,7 @@ uci -t "$folder" commit wireless
 _RESTORE: Final = """
 umask 077
 flag=/tmp/$2.flag
+if [ ! -e "$1" ]; then echo "$1 is missing" >&2; exit 1; fi
 if grep -qF "$2" "$1"; then
     new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
     cp -p "$1" "$new" && cat > "$new" || exit
@@ -81,7 +82,7 @@ class OpenWrt:
     name = "openwrt"
 
     def __init__(
-        self, host: Runner, journal: Journal, section: str | None = None, config: str = CONFIG
+        self, host: Runner, journal: HostJournal, section: str | None = None, config: str = CONFIG
     ) -> None:
         """`section` names the network, such as default_radio0 or @wifi-iface[1]; None is the only access point."""
         self._host = host
@@ -89,7 +90,7 @@ class OpenWrt:
         self._section = section
         self._config = config
         self._marker = f"airtoll-{secrets.token_hex(8)}"
-        self._change: Change | None = None
+        self._change: HostChange | None = None
 
     def obstacle(self, network: Network) -> str | None:
         """Return why OpenWrt cannot offer the network, or None if it can."""
@@ -134,7 +135,7 @@ class OpenWrt:
             self._change.revert()
             self._change = None
 
-    def _keep(self) -> Change:
+    def _keep(self) -> HostChange:
         """Register the present configuration. Raises AirtollError if its owner or another airtoll is changing it."""
         if self._do(["uci", "changes", "wireless"]).strip():
             raise AirtollError(

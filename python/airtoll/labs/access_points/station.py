@@ -14,15 +14,17 @@ from airtoll.labs import enterprise, hostapd, iw, joining
 from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
 from airtoll.labs.base import last_words
-from airtoll.labs.journal import Journal
+from airtoll.labs.journal import HostJournal
 
 _JOIN_S: Final = 30.0  # several scans of wpa_supplicant
 _JOIN_BY_HAND_S: Final = 60.0
 _POLL_S: Final = 0.5
 
 
-class Station(Protocol):
-    """A station that can join a network."""
+class NetworkStation(Protocol):
+    """A station that can join a network. After its connection was lost, a new host requires a new station."""
+
+    host: AgentHost
 
     def join(self, network: Network) -> dict[str, Any]:
         """Join the network. Returns the station's report (`report`). Raises AirtollError with the reason."""
@@ -40,8 +42,8 @@ class Station(Protocol):
 class OwnStation:
     """A station whose wpa_supplicant airtoll runs."""
 
-    def __init__(self, host: AgentHost, interface: str, journal: Journal) -> None:
-        self._host = host
+    def __init__(self, host: AgentHost, interface: str, journal: HostJournal) -> None:
+        self.host = host
         self._interface = interface
         self._lent = LentInterface(journal, host, interface)
         self._process: AgentProcess | None = None
@@ -50,20 +52,20 @@ class OwnStation:
         """Join the network. Returns the station's report. Raises AirtollError with wpa_supplicant's reason."""
         self.leave()
         self._lent.take(network.country)
-        folder = Path(self._host.folder())
+        folder = Path(self.host.folder())
         control = folder / "wpa_supplicant"
         files = [
             ("wpa_supplicant.conf", hostapd.station(network, folder=folder, control=control)),
             *enterprise.files(network.profile, folder, network.secret),
         ]
         for name, content in files:
-            self._host.put(str(folder / name), content.encode(), mode=0o600)
+            self.host.put(str(folder / name), content.encode(), mode=0o600)
         file = str(folder / "wpa_supplicant.conf")
         argv = ["wpa_supplicant", *joining.LOG, "-D", "nl80211", "-i", self._interface, "-c", file]
-        self._process = self._host.popen(argv)
-        doing = f"host {self._host.name}: wpa_supplicant on {self._interface}"
+        self._process = self.host.popen(argv)
+        doing = f"host {self.host.name}: wpa_supplicant on {self._interface}"
         joining.wait_for(joining.JOINED, doing, self._interface, self._process, _JOIN_S)
-        return report(self._host, self._interface, str(control))
+        return report(self.host, self._interface, str(control))
 
     def leave(self) -> None:
         """Leave the network by ending wpa_supplicant."""
@@ -81,24 +83,29 @@ class StationByHand:
     """A station that joins without airtoll: by NetworkManager, which knows the network, or by its user."""
 
     def __init__(self, host: AgentHost, interface: str, timeout_s: float = _JOIN_BY_HAND_S) -> None:
-        self._host = host
+        self.host = host
         self._interface = interface
         self._timeout_s = timeout_s
 
     def join(self, network: Network) -> dict[str, Any]:
-        """Wait until the station has joined the network. Returns its report. Raises AirtollError if it does not."""
+        """Wait until the station reports the network. Returns its report. Raises AirtollError if it does not join.
+
+        The report may still have mismatches at the end of the time. Before, they may be those of the earlier network,
+        which usually has the same name.
+        """
         until_s = time.monotonic() + self._timeout_s
         while True:
             try:
-                found = report(self._host, self._interface)
-                if found["ssid"] == network.ssid:
+                found = report(self.host, self._interface)
+                is_late = time.monotonic() > until_s
+                if found["ssid"] == network.ssid and (is_late or not mismatches(network, found)):
                     return found
                 where = f"it has joined {found['ssid']!r}"
             except NotJoinedError as error:
                 where = str(error)
             if time.monotonic() > until_s:
                 raise AirtollError(
-                    f"host {self._host.name}: {self._interface} did not join {network.ssid!r} within "
+                    f"host {self.host.name}: {self._interface} did not join {network.ssid!r} within "
                     f"{self._timeout_s:.0f} s ({where}): join the network on the host"
                 )
             time.sleep(_POLL_S)
@@ -124,12 +131,12 @@ def report(host: AgentHost, interface: str, control: str | None = None) -> dict[
     status = _ask(host, interface, control, "status")
     if status.get("wpa_state") != "COMPLETED":
         raise NotJoinedError(f"host {host.name}: {interface} has no network")
-    facts = joining.joined(status | _ask(host, interface, control, "signal_poll"))
-    if (of_radio := iw.channel(host, interface)) is not None:
-        facts["frequency_mhz"], facts["bandwidth_mhz"] = of_radio
-    if (protects := iw.protects_management(host, interface)) is not None:
-        facts["ieee80211w"] = protects
-    return {**facts, "ssid": _ssid(status["ssid"]), "bssid": status["bssid"]}
+    channel, protects = iw.channel(host, interface), iw.protects_management(host, interface)
+    if channel is None or protects is None:  # it has left since
+        raise NotJoinedError(f"host {host.name}: {interface} has no network")
+    frequency_mhz, bandwidth_mhz = channel
+    facts = joining.joined(status | {"FREQUENCY": f"{frequency_mhz}", "WIDTH": f"{bandwidth_mhz} MHz"})
+    return {**facts, "ieee80211w": protects, "ssid": _ssid(status["ssid"]), "bssid": status["bssid"]}
 
 
 def _ssid(encoded: str) -> str:
