@@ -314,7 +314,7 @@ class Hosts:
         self._network, self._network_facts = network, {**facts, "mismatches": wrong}
 
     def _is_set_up(self) -> bool:
-        """Whether the agents of the access point and the stations are those that set the network up."""
+        """Whether the access point and the stations have kept their agents since the last switch."""
         if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
             return False
         return all(station.host is self._hosts[role] for role, station in self._stations.items())
