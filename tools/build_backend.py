@@ -81,6 +81,7 @@ def build_wheel(
 ) -> str:
     """Build the wheel and return its file name."""
     _write_script_of_charts()
+    subprocess.run([_AGENT], check=True)
     with _removed_afterwards(_NOTICES) as path:
         licences.write(path)
         return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

@@ -11,6 +11,10 @@ PATH=$(dirname "$python"):$PATH
 output=target/dist
 rm -rf "$output"
 mkdir -p "$output"
+# Every wheel contains the agents for all hosts that this toolchain can build.
+for machine in x86_64 aarch64 armv7; do
+    tools/agent.sh "$machine" || echo "dist: no agent for $machine" >&2
+done
 for machine in x86_64 aarch64; do
     target=$machine-unknown-linux-gnu
     if ! rustup target list --installed 2>/dev/null | grep -qx "$target" &&

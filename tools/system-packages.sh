@@ -16,7 +16,7 @@ run)
     ;;
 test)
     wanted="ping:iputils-ping iperf:iperf tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
-    wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius"
+    wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius ssh:openssh-client sshd:openssh-server"
     ;;
 bench)
     wanted="ping:iputils-ping"

@@ -3,6 +3,7 @@ from pathlib import Path
 
 VERSION: str
 DEVICE_NAME: str
+AGENT_VERSION: str
 
 def emulate() -> int: ...
 

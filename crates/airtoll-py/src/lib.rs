@@ -57,6 +57,8 @@ mod _rust {
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_host::DEVICE_NAME;
     #[pymodule_export]
+    const AGENT_VERSION: &str = airtoll_agent::agent::VERSION;
+    #[pymodule_export]
     use super::decrypt::{CaptureStation, check_passphrase, decrypt_capture};
     #[pymodule_export]
     use super::link::{link_overhead, run_link};
