@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
+from airtoll.agent.sampling import AgentSampling
 from airtoll.labs.base import CpuTimes, Process
 from airtoll.study.factors import Transport
 
@@ -92,6 +93,16 @@ class AgentHost:
     def texts(self, *paths: str) -> list[str | None]:
         """The content of small files; None for a file that cannot be read."""
         return list(self.connection.ask("texts", paths=list(paths)).value)
+
+    def sampling(
+        self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
+    ) -> AgentSampling:
+        """A context in which the agent reads the host's state at a fixed rate, and at both ends of the context.
+
+        `interfaces` are network interfaces to observe: carrier, and of radios peers, channel and events. `machine`:
+        whether to read CPU, memory and energy, which all hosts of a machine share.
+        """
+        return AgentSampling(self.connection, rate_hz, interfaces, machine=machine)
 
     def folder(self) -> str:
         """A folder of the host that only its user can read, and that is removed when the connection ends."""

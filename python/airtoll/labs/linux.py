@@ -25,8 +25,8 @@ from airtoll.labs import enterprise, hostapd, iw, minstrel, radios, wire
 from airtoll.labs.base import (
     SYSTEM_PATH,
     Link,
-    PeerStatistics,
     Process,
+    RadioRate,
     lab_lacks,
     last_words,
     machine_lacks,
@@ -239,13 +239,12 @@ class Linux:
             }
             roles = {mac: role for role, mac in emulator.macs.items()}
 
-            def peers() -> dict[tuple[str, str], PeerStatistics]:
-                found = {}
-                for role, host in on_air.items():
-                    attempts = minstrel.attempts(own.get(role, role))
-                    for mac, statistics in iw.peers(host, _INTERFACE).items():
-                        found[role, roles[mac]] = replace(statistics, attempts=attempts.get(mac, {}))
-                return found
+            def attempts() -> dict[tuple[str, str], dict[RadioRate, int]]:
+                return {
+                    (role, roles[mac]): by_rate
+                    for role in on_air
+                    for mac, by_rate in minstrel.attempts(own.get(role, role)).items()
+                }
 
             yield Link(
                 hosts=hosts,
@@ -255,7 +254,9 @@ class Linux:
                 pairs=pairs(cell),
                 known=known,
                 expected=_expected(profile, of_cipher, bss),
-                peers=peers,
+                interfaces=dict.fromkeys(on_air, _INTERFACE),
+                macs=roles,
+                attempts=attempts,
             )
 
 

@@ -13,7 +13,7 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 - `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
 - `engine`: `Engine`, for the time that sealing and opening a frame take on the host's CPU, without a link
-- `cpu`, `radio`: CPU load and radio statistics over the measured window of `Throughput` or `Video`, which call them
+- `watch`, `cpu`, `radio`: CPU load, energy and radio statistics over the measured window of `Throughput` or `Video`
 - `process`, `window`, `flows`, `machines`: shared parts: both ends of a tool, the measured window, the flows of a cell,
   and the machine of each host
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run

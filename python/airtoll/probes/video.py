@@ -40,10 +40,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words, machine_lacks
-from airtoll.probes import cpu, process, radio
+from airtoll.probes import cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Phase, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
 from airtoll.probes.machines import share_clocks
+from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
@@ -197,8 +198,8 @@ class Video:
             samples=cpu.meaningful(
                 [
                     *samples,
-                    *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(link.known, done.snapshots, opened_ns),
+                    *cpu.samples(done.watched, opened_ns),
+                    *radio.samples(link.known, done.watched, opened_ns),
                 ],
                 link.known,
             ),
@@ -206,7 +207,8 @@ class Video:
             facts={
                 "version": f"video {done.sent[0].video}",
                 "flows": len(flows),
-                "phy_rates": radio.rates(done.snapshots),
+                "phy_rates": radio.rates(done.watched),
+                "events": done.watched.events,
                 "receiver": done.commands[0][0],
                 "sender": done.commands[0][1],
                 "offered_bit_per_s": offered_bit_per_s,
@@ -248,7 +250,7 @@ class _Done:
     received: list[Received]
     raw: dict[str, bytes]
     commands: list[tuple[list[str], list[str]]]  # receiver and sender
-    snapshots: list[cpu.Snapshot]
+    watched: Watched
     unfetched: int  # packets that arrived when the receivers' socket buffers were full
 
 
@@ -291,7 +293,7 @@ def _perform(
             commands[index][1].extend(str(word) for word in how)
             senders.append(running.enter_context(process.started(flow.client, commands[index][1])))
         process.wait_until(senders[-1], start_ns / NS_PER_S + window.opens_s)
-        snapshots = cpu.over(link, senders[-1], start_ns / NS_PER_S + window.closes_s)
+        watched = watch.over(link, senders[-1], start_ns / NS_PER_S + window.closes_s)
         sent, received, raw = [], [], {}
         # Senders first, because a sender's error is the reason why its receiver waits.
         for flow, sender in zip(flows, senders, strict=True):
@@ -305,7 +307,7 @@ def _perform(
             received.append(parse_received(stdout, stderr, who))
             raw[f"{_file(flow)}-receiver.json"] = stdout
         unfetched = sum(host.dropped_datagrams() for host in hosts) - unfetched_before
-        return _Done(sent, received, raw, commands, snapshots, unfetched)
+        return _Done(sent, received, raw, commands, watched, unfetched)
 
 
 def stream_seed(seed: int, flow: int) -> int:

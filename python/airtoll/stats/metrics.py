@@ -186,6 +186,30 @@ def _sum_of_means(rows: Rows, keys: "NDArray[np.uint32]") -> float | None:
     return sum(means) if means else None
 
 
+def _busiest(measured: Measured, metric: str) -> float | None:
+    """The largest of the endpoints' weighted means."""
+    if (rows := measured.known.get(metric)) is None:
+        return None
+    keys = rows.endpoint.codes
+    means = [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
+    return max(means, default=None)
+
+
+def _energy_j(measured: Measured, metric: str) -> float | None:
+    """Energy of all machines together."""
+    rows = measured.known.get(metric)
+    return float(rows.value.sum()) if rows else None
+
+
+def _energy_per_gbit(measured: Measured, metric: str) -> float | None:  # noqa: ARG001  (as every number)
+    """Mean power of all machines over the throughput: both are of the same window."""
+    energy, bit_per_s = measured.known.get("energy"), _received(measured, "throughput")
+    if not energy or not bit_per_s:
+        return None
+    power_w = float((energy.value / energy.dur_ns * 1e9).sum())
+    return power_w / (bit_per_s / 1e9)
+
+
 def _lost(tools: tuple[str, ...], way: str | None = None) -> Number:
     """Lost over sent datagrams, from the counts of the first of these tools, for one direction or for all.
 
@@ -236,7 +260,14 @@ def _time(
 
 
 def _cpu(
-    name: str, title: str, short: str, whole: str, *, main: bool = True, extreme: bool = False
+    name: str,
+    title: str,
+    short: str,
+    whole: str,
+    *,
+    main: bool = True,
+    extreme: bool = False,
+    number: Number | None = None,
 ) -> Metric:
     return Metric(
         name=name,
@@ -248,9 +279,25 @@ def _cpu(
         better="lower",
         main=main,
         definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
-        numbers=(_of(_weighted_mean),),
+        numbers=(number or _of(_weighted_mean),),
         probes=_LOADS,
         extreme=extreme,
+    )
+
+
+def _energy(name: str, title: str, unit: str, definition: str, number: Number) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=title,
+        unit=unit,
+        display_unit=unit,
+        decimals=2,
+        better="lower",
+        main=False,
+        definition=f"{definition}; not measured on machines without readable RAPL",
+        numbers=(number,),
+        probes=_LOADS,
     )
 
 
@@ -529,6 +576,15 @@ METRICS: dict[str, Metric] = {
         _cpu("cpu_emulator", "CPU load of the emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU load of sealing and opening", "CPU crypto", "one core"),
         _cpu("cpu_link", "CPU load of the ends of the link", "CPU link", "one core", main=False),
+        _cpu("cpu_core", "CPU load of the busiest core", "CPU core", "one core", main=False, number=_busiest),
+        _energy("energy", "Energy of the machines", "J", "RAPL, all packages, over the window", _energy_j),
+        _energy(
+            "energy_per_gbit",
+            "Energy per payload",
+            "J/Gbit",
+            "energy of the machines (RAPL) over the payload that reached the receiver in the same window",
+            _energy_per_gbit,
+        ),
         _percent(
             "airtime",
             "Airtime in use",
@@ -542,6 +598,14 @@ METRICS: dict[str, Metric] = {
             "Retries",
             "Retries",
             "share of retransmissions among all transmissions of MPDUs",
+            _of(_weighted_mean),
+            probes=_LOADS,
+        ),
+        _percent(
+            "channel_busy",
+            "Channel occupancy",
+            "Channel busy",
+            "share of the time in which the radios sensed their channel busy, mean over the radios",
             _of(_weighted_mean),
             probes=_LOADS,
         ),

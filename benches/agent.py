@@ -1,0 +1,118 @@
+"""Measure the agent: size of its program, start, cost of sampling, and error of clock offsets.
+
+The agent runs on this machine, through its standard streams. Its clock is this machine's: the true offset is 0.
+"""
+
+import resource
+import time
+from statistics import median
+
+from page import publish
+
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection
+from airtoll.agent.host import AgentHost
+
+STARTS = 51
+TRIALS = 200
+SAMPLING_S = 20.0
+RATES_HZ = (10, 100, 1000)
+CASES = (
+    ("CPU, memory and energy", (), True),
+    ("one interface", ("lo",), False),
+    ("both", ("lo",), True),
+)
+
+
+def _connect() -> AgentHost:
+    argv = [str(binary.program()), "serve"]
+    return AgentHost("machine", Connection("machine", argv), argv[:1])
+
+
+def size() -> str:
+    """Size of the programs that the build made."""
+    rows = [
+        f"| {file.name.removeprefix('airtoll-agent-')} | {file.stat().st_size / 1e6:.2f} |"
+        for file in sorted(binary.FOLDER.glob("airtoll-agent-*"))
+    ]
+    return "\n".join(["## Program", "", "| architecture | MB |", "| --- | ---: |", *rows])
+
+
+def start() -> str:
+    """Time from the start of the process to its first frame."""
+    taken_ms = []
+    for _ in range(STARTS):
+        began = time.perf_counter()
+        host = _connect()
+        taken_ms.append(1000 * (time.perf_counter() - began))
+        host.connection.close()
+    row = f"| {median(taken_ms):.1f} | {max(taken_ms):.1f} |"
+    return "\n".join(
+        ["## Start to ready", "", f"{STARTS} starts.", "", "| median ms | most ms |", "| ---: | ---: |", row]
+    )
+
+
+def sampling() -> str:
+    """CPU time of the agent's processes, from getrusage(2) of this process's children."""
+    rows = []
+    idle_s = _cost_s(None, (), machine=False)
+    for name, interfaces, machine in CASES:
+        for rate_hz in RATES_HZ:
+            share = (_cost_s(rate_hz, interfaces, machine=machine) - idle_s) / SAMPLING_S
+            rows.append(f"| {name} | {rate_hz} | {100 * share:.2f} | {1e6 * share / rate_hz:.0f} |")
+    return "\n".join(
+        [
+            "## Sampling",
+            "",
+            f"CPU time of the agent over {SAMPLING_S:.0f} s beyond that of an idle agent; one core = 100 %.",
+            "",
+            "| readings | per second | CPU % | us per reading |",
+            "| --- | ---: | ---: | ---: |",
+            *rows,
+        ]
+    )
+
+
+def _cost_s(rate_hz: float | None, interfaces: tuple[str, ...], *, machine: bool) -> float:
+    """CPU time of an agent that samples for `SAMPLING_S`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    host = _connect()
+    if rate_hz is None:
+        time.sleep(SAMPLING_S)
+    else:
+        with host.sampling(rate_hz, interfaces, machine=machine):
+            time.sleep(SAMPLING_S)
+    host.connection.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def clock() -> str:
+    """Error of clock offsets, and how often it is within the stated uncertainty."""
+    host = _connect()
+    found = [host.clock() for _ in range(TRIALS)]
+    host.connection.close()
+    errors_us = sorted(abs(one.offset_ns) / 1000 for one in found)
+    within = sum(abs(one.offset_ns) <= one.uncertainty_ns for one in found)
+    stated_us = median(one.uncertainty_ns / 1000 for one in found)
+    row = f"| {median(errors_us):.1f} | {errors_us[-1]:.1f} | {stated_us:.1f} | {within} of {TRIALS} |"
+    return "\n".join(
+        [
+            "## Clock offset",
+            "",
+            f"{TRIALS} offsets to the same clock, whose true offset is 0.",
+            "",
+            "| median error us | largest error us | median stated uncertainty us | within the stated uncertainty |",
+            "| ---: | ---: | ---: | ---: |",
+            row,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    publish(
+        "What the agent costs a host.",
+        "# The agent\n\nMade by `make bench-agent WRITE=docs/measurements/agent.md`, over the standard streams of a local "
+        "process.",
+        [size, start, sampling, clock],
+    )
