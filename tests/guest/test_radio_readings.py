@@ -38,7 +38,7 @@ with Linux().open(cell, seed=1) as link:
 
 @pytest.fixture(params=[("vht", 80, "mcs7"), ("ht", 40, "mcs7"), ("ofdm", 20, "54 Mbit/s")])
 def job(request: pytest.FixtureRequest, in_guest: Callable[[str], boot.Ended], tmp_path: Path) -> Any:
-    """What iw and the agent of a station told about the access point."""
+    """The words of iw and of the agent of a station about the access point."""
     if (reason := Linux().missing()) is not None:
         pytest.skip(reason)
     phy, bandwidth, rate = request.param

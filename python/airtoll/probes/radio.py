@@ -126,7 +126,7 @@ def samples(known: Known, watched: Watched, t_ns: int) -> list[Sample]:
 
 
 def _of_radio(readings: Sequence[Reading]) -> Iterator[RadioValue]:
-    """What a radio reports about its channel and its link over the window."""
+    """The values of a radio about its channel and its link over the window."""
     if not readings:
         return
     opening, closing = (

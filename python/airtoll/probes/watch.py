@@ -38,7 +38,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Watched:
-    """What was observed over a window."""
+    """The observations of a window."""
 
     before: Totals
     after: Totals
@@ -53,7 +53,7 @@ class Watched:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What happened to the hosts' interfaces in the window, in order: `at_s` is the time since its start."""
+        """Events of the hosts' interfaces in the window, in order: `at_s` is the time since its start."""
         found = [
             {
                 "at_s": round((event["t_ns"] - readings[0].at_ns) / NS_PER_S, 3),
