@@ -112,6 +112,6 @@ def clock() -> str:
 if __name__ == "__main__":
     publish(
         "What the agent costs a host.",
-        "# The agent\n\nMade by `make bench-agent WRITE=docs/measurements/agent.md`, with the agent as a local process.",
+        "# The agent\n\nMade by `make bench-agent WRITE=docs/measurements/agent.md`. The agent is a local process.",
         [size, start, sampling, clock],
     )

@@ -104,6 +104,10 @@ class Host(Protocol):
         """The content of small files; None for a file that cannot be read."""
         ...
 
+    def clock(self) -> "ClockOffset":
+        """The offset of the host's clock, from the shortest of several round trips."""
+        ...
+
     def sampling(
         self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
     ) -> AbstractContextManager["Sampling"]:
@@ -122,6 +126,17 @@ class Sampling(Protocol):
     def readings(self) -> Sequence["Reading"]:
         """The readings so far, in order. Raises AirtollError if the host is lost."""
         ...
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """The clocks of a host, compared with the monotonic clock of this machine at `at_ns`."""
+
+    offset_ns: int  # the host's monotonic clock minus this machine's
+    uncertainty_ns: int  # half of the shortest round trip: the error cannot exceed it
+    at_ns: int
+    wall_ahead_ns: int = 0  # the host's time of day minus its monotonic clock
+    wall_uncertainty_ns: int = 0
 
 
 @dataclass(frozen=True)

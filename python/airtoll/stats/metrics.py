@@ -558,6 +558,15 @@ METRICS: dict[str, Metric] = {
             )
             for way in _WAYS
         ),
+        _time(
+            "clock_uncertainty",
+            "Uncertainty of one-way delays",
+            "Clock uncertainty",
+            "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
+            _of(_mean),
+            probes=("irtt", "video"),
+            main=False,
+        ),
         Metric(
             name="late_frames",
             title="Late video frames",

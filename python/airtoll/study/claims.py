@@ -143,7 +143,7 @@ CLAIM_METRICS: Final = (
     *("video_rtt", "frame_delay", "jitter", "loss", "ftp_rate", "ftp_rate_steady"),
     *("delay_idle_up", "delay_idle_down", "ipdv_up", "ipdv_down", "loss_idle_up", "loss_idle_down"),
     *("late_frames", "cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_core"),
-    *("energy", "energy_per_gbit"),
+    *("energy", "energy_per_gbit", "clock_uncertainty"),
     *(
         "airtime",
         "retries",

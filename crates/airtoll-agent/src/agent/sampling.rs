@@ -28,6 +28,9 @@ const RATE_MAX_HZ: f64 = 1000.0;
 /// Rows are sent together after this time.
 const BATCH: Duration = Duration::from_millis(250);
 
+/// Time between two readings of memory.
+const MEMORY_PERIOD: Duration = Duration::from_millis(250);
+
 /// The readings to take, and their rate.
 #[derive(Debug, Deserialize)]
 pub struct Sampling {
@@ -154,6 +157,8 @@ impl Sources {
 struct Machine {
     stat: Option<Reread>,
     meminfo: Option<Reread>,
+    /// When memory is read next: the kernel takes longer for it than for everything else.
+    memory_due: Instant,
     energy: Vec<Package>,
 }
 
@@ -169,6 +174,7 @@ impl Machine {
         Self {
             stat: Reread::open("/proc/stat").ok(),
             meminfo: Reread::open("/proc/meminfo").ok(),
+            memory_due: Instant::now(),
             energy: zones.iter().filter_map(|zone| Package::open(zone).ok()).collect(),
         }
     }
@@ -182,11 +188,14 @@ impl Machine {
             row["idle_s"] = times.cores.iter().map(|(idle, _)| *idle).collect();
             row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
         }
-        if let Some(available) = self
-            .meminfo
-            .as_mut()
-            .and_then(|file| machine::memory_in(file.text().ok()?, "MemAvailable"))
+        if let Some(file) = &mut self.meminfo
+            && Instant::now() >= self.memory_due
         {
+            self.memory_due += MEMORY_PERIOD;
+            let available = file
+                .text()
+                .ok()
+                .and_then(|text| machine::memory_in(text, "MemAvailable"));
             row["available_bytes"] = available.into();
         }
         if !self.energy.is_empty() {
