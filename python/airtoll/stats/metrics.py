@@ -117,6 +117,7 @@ _RECEIVER = {"up": "ap", "down": "sta"}
 _LOADS = ("throughput", "video")
 _LOAD_TOOLS = ("iperf3", "iperf", "netperf", "wireshark")  # that count datagrams under load
 _ECHOES = ("rtt", "irtt")
+_RESPONSIVENESS = ("responsiveness",)
 _ENGINE = ("engine",)
 
 
@@ -441,8 +442,61 @@ METRICS: dict[str, Metric] = {
             "Loaded RTT",
             "median of the round trips while other traffic loads the link",
             _of(_median),
-            probes=(),
+            probes=_RESPONSIVENESS,
             main=False,
+        ),
+        *(
+            metric
+            for way in _WAYS
+            for metric in (
+                Metric(
+                    name=f"responsiveness_{way}",
+                    title=f"Responsiveness under load, {way}",
+                    short=f"RPM {way}",
+                    unit="1/min",
+                    display_unit="1/min",
+                    decimals=0,
+                    better="higher",
+                    definition="round trips per minute under load (draft-ietf-ippm-responsiveness, without TLS)",
+                    numbers=(_of(_mean, "responsiveness", way),),
+                    probes=_RESPONSIVENESS,
+                    extreme=True,
+                ),
+                _time(
+                    f"response_time_{way}",
+                    f"Response time under load, {way}",
+                    f"Response {way}",
+                    "60,000 ms over the responsiveness",
+                    _of(_mean, "response_time", way),
+                    probes=_RESPONSIVENESS,
+                ),
+                _time(
+                    f"rtt_loaded_{way}",
+                    f"Round-trip time under load, {way}",
+                    f"Loaded RTT {way}",
+                    "median round trip of datagrams at a fixed interval while TCP loads that direction",
+                    _of(_median, "rtt_loaded", way),
+                    probes=_RESPONSIVENESS,
+                ),
+                _time(
+                    f"rtt_loaded_p99_{way}",
+                    f"Round-trip time under load, {way}, 99th percentile",
+                    f"Loaded RTT p99 {way}",
+                    "99th percentile of the same round trips",
+                    _of(_p99, "rtt_loaded", way),
+                    probes=_RESPONSIVENESS,
+                    main=False,
+                ),
+                _time(
+                    f"delay_loaded_{way}",
+                    f"One-way delay under load, {way}",
+                    f"Loaded delay {way}",
+                    "median one-way delay of the same datagrams in the direction of the load",
+                    _of(_median, "delay_loaded", way),
+                    probes=_RESPONSIVENESS,
+                    main=False,
+                ),
+            )
         ),
         _time(
             "delay",
@@ -564,7 +618,7 @@ METRICS: dict[str, Metric] = {
             "Clock uncertainty",
             "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
             _of(_mean),
-            probes=("irtt", "video"),
+            probes=("irtt", "video", "responsiveness"),
             main=False,
         ),
         Metric(

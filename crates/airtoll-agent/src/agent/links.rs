@@ -19,9 +19,9 @@ pub struct Links {
 }
 
 struct State {
-    /// Absent if there was no such interface.
+    /// Absent if no interface had the name.
     index: Option<u32>,
-    /// Absent while there is no such interface.
+    /// Absent while no interface has the name.
     carrier: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ impl Links {
             .map(|(name, _)| name.to_owned())
     }
 
-    /// Whether each interface has a carrier; null without such an interface.
+    /// Whether each interface has a carrier; null without an interface of the name.
     pub fn carriers(&self) -> Value {
         let states = self
             .states

@@ -109,7 +109,7 @@ impl Samplers {
     }
 }
 
-/// What is read.
+/// The sources of readings.
 struct Sources {
     machine: Option<Machine>,
     links: Option<Links>,

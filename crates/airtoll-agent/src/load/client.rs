@@ -16,7 +16,7 @@ use super::protocol::{Direction, Header, Purpose};
 use super::saturation::Saturation;
 use crate::program::{ProgramError, while_doing};
 
-/// Time after the window in which answers still count, while the load goes on.
+/// Time after the window in which answers still count, while the load continues.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Octets that a pair of probes takes, a new connection with a request and a request on the load: the estimates of
@@ -222,7 +222,7 @@ impl Client {
             let next = due.min(closes).min(interval.0 + self.settings.interval);
             thread::sleep(next.saturating_sub(self.origin.elapsed()));
         }
-        // The load goes on, so that late answers are measured in the same conditions.
+        // The load continues, so that late answers are measured in the same conditions.
         let until = self.origin.elapsed() + PATIENCE;
         while self.origin.elapsed() < until && self.has_open_probes() {
             thread::sleep(Duration::from_millis(10));

@@ -130,7 +130,7 @@ fn serve_connection(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Sends load, and between its messages those that are asked for, until the connection ends.
+/// Sends load, and between its messages the numbers that arrive in `asked`, until the connection ends.
 pub fn send_load(stream: &mut TcpStream, asked: &Receiver<u64>) -> io::Result<()> {
     let filler = filler();
     loop {
