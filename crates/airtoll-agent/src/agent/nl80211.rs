@@ -150,9 +150,9 @@ impl Radios {
         })
     }
 
-    /// The peers of an interface by MAC address, and the channel that it uses. Both are absent if the interface is no
+    /// The peers of an interface by MAC address, and, if asked for, the channel that it uses. Both are absent if the interface is no
     /// radio's; a value that the driver does not report is absent.
-    pub fn read(&mut self, interface: u32) -> Map<String, Value> {
+    pub fn read(&mut self, interface: u32, with_channel: bool) -> Map<String, Value> {
         let mut found = Map::new();
         let mut peers = Map::new();
         let listed = self.dump(GET_STATION, interface, |body| {
@@ -165,6 +165,9 @@ impl Radios {
         });
         if listed.is_ok() {
             found.insert("peers".to_owned(), peers.into());
+        }
+        if !with_channel {
+            return found;
         }
         // Drivers that count no times have no survey at all, which is no error.
         let _ = self.dump(GET_SURVEY, interface, |body| {

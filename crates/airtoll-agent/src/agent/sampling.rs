@@ -28,8 +28,9 @@ const RATE_MAX_HZ: f64 = 1000.0;
 /// Rows are sent together after this time.
 const BATCH: Duration = Duration::from_millis(250);
 
-/// Time between two readings of memory.
-const MEMORY_PERIOD: Duration = Duration::from_millis(250);
+/// Time between two readings of memory and of channels, which take the kernel or the radio's firmware longer than the
+/// others. The first and the last row have them too.
+const SLOW_PERIOD: Duration = Duration::from_millis(250);
 
 /// The readings to take, and their rate.
 #[derive(Debug, Deserialize)]
@@ -70,7 +71,7 @@ impl Samplers {
             let period = Duration::from_secs_f64(1.0 / sampling.rate_hz);
             let (mut due, mut sent, mut rows) = (Instant::now(), Instant::now(), Vec::new());
             loop {
-                rows.push(sources.read());
+                rows.push(sources.read(false));
                 // A reading that the machine delayed is not made up for: rows are no closer than the period.
                 while due <= Instant::now() {
                     due += period;
@@ -80,7 +81,7 @@ impl Samplers {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
                 };
                 if ended {
-                    rows.push(sources.read());
+                    rows.push(sources.read(true));
                 }
                 if ended || sent.elapsed() >= BATCH {
                     output.send(&json!({"sampler": number, "rows": rows}), &[]);
@@ -111,6 +112,7 @@ impl Samplers {
 
 /// The sources of readings.
 struct Sources {
+    slow_due: Instant,
     machine: Option<Machine>,
     links: Option<Links>,
     radios: Option<Radios>,
@@ -120,6 +122,7 @@ impl Sources {
     fn find(sampling: &Sampling) -> Self {
         let asks_links = !sampling.interfaces.is_empty();
         Self {
+            slow_due: Instant::now(),
             machine: sampling.machine.then(Machine::find),
             links: asks_links
                 .then(|| Links::watch(&sampling.interfaces).ok())
@@ -130,10 +133,15 @@ impl Sources {
     }
 
     /// One row.
-    fn read(&mut self) -> Value {
+    fn read(&mut self, is_last: bool) -> Value {
         let mut row = json!({"t_ns": monotonic_ns()});
+        let now = Instant::now();
+        let with_slow = is_last || now >= self.slow_due;
+        if with_slow {
+            self.slow_due = now + SLOW_PERIOD;
+        }
         if let Some(machine) = &mut self.machine {
-            machine.read(&mut row);
+            machine.read(&mut row, with_slow);
         }
         if let Some(links) = &mut self.links {
             let mut events = links.changes();
@@ -141,7 +149,7 @@ impl Sources {
             if let Some(radios) = &mut self.radios {
                 let read = links
                     .interfaces()
-                    .map(|(name, index)| (name.to_owned(), Value::Object(radios.read(index))));
+                    .map(|(name, index)| (name.to_owned(), Value::Object(radios.read(index, with_slow))));
                 row["radios"] = Value::Object(read.collect());
                 events.extend(radios.events(|index| links.name(index)));
             }
@@ -157,8 +165,6 @@ impl Sources {
 struct Machine {
     stat: Option<Reread>,
     meminfo: Option<Reread>,
-    /// When memory is read next: the kernel takes longer for it than for everything else.
-    memory_due: Instant,
     energy: Vec<Package>,
 }
 
@@ -174,12 +180,11 @@ impl Machine {
         Self {
             stat: Reread::open("/proc/stat").ok(),
             meminfo: Reread::open("/proc/meminfo").ok(),
-            memory_due: Instant::now(),
             energy: zones.iter().filter_map(|zone| Package::open(zone).ok()).collect(),
         }
     }
 
-    fn read(&mut self, row: &mut Value) {
+    fn read(&mut self, row: &mut Value, with_slow: bool) {
         if let Some(times) = self
             .stat
             .as_mut()
@@ -189,9 +194,8 @@ impl Machine {
             row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
         }
         if let Some(file) = &mut self.meminfo
-            && Instant::now() >= self.memory_due
+            && with_slow
         {
-            self.memory_due += MEMORY_PERIOD;
             let available = file
                 .text()
                 .ok()
@@ -307,10 +311,10 @@ mod tests {
             machine,
             interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let row = Sources::find(&asked(true, &[])).read();
+        let row = Sources::find(&asked(true, &[])).read(false);
         assert!(row["idle_s"].as_array().is_some_and(|cores| !cores.is_empty()));
         assert!(row["available_bytes"].as_u64() > Some(0) && row.get("carrier").is_none());
-        let row = Sources::find(&asked(false, &["lo"])).read();
+        let row = Sources::find(&asked(false, &["lo"])).read(false);
         assert_eq!(row["carrier"], json!({"lo": true}));
         assert!(row["t_ns"].as_u64() > Some(0) && row.get("idle_s").is_none());
     }
