@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-decrypt bench-coverage bench-report bench-startup bench-studies bench-virtual fuzz mutants clean
+.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-decrypt bench-coverage bench-report bench-startup bench-agent bench-studies bench-virtual fuzz mutants clean
 .PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-fuzz test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -167,6 +167,9 @@ bench-virtual: system-run guest
 
 bench-startup: build
 	$(VENV)/bin/python benches/startup.py $(if $(WRITE),--write $(WRITE))
+
+bench-agent: build
+	$(VENV)/bin/python benches/agent.py $(if $(WRITE),--write $(WRITE))
 
 # Both take hours: FUZZ_SECONDS per target, or one build and test run per mutant (PACKAGE selects a crate).
 FUZZ_SECONDS ?= 900

@@ -12,32 +12,13 @@ from airtoll.agent import binary
 from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs import enterprise, hostapd, iw, joining, minstrel
-from airtoll.labs.base import RadioRate
+from airtoll.labs import enterprise, hostapd, joining, minstrel
 from airtoll.labs.linux import Linux
 from airtoll.study import LinkSettings, SecurityProfile
 from airtoll.study.cell import Cell
 from airtoll.study.security import READY_MADE
 
 MakeCell = Callable[..., Cell]
-
-STATIONS = """Station 02:00:00:00:00:02 (on wlan0)
-	inactive time:	20 ms
-	tx packets:	41
-	tx retries:	3
-	tx failed:	1
-	signal:  	-40 [-42, -44] dBm
-	tx bitrate:	325.0 MBit/s VHT-MCS 7 80MHz short GI VHT-NSS 1
-	tx duration:	5123 us
-	rx bitrate:	(unknown)
-	rx duration:	871 us
-	associated at [boottime]:	0.480s
-Station 02:00:00:00:00:03 (on wlan0)
-	signal:  	-77 dBm
-	tx bitrate:	130.0 MBit/s MCS 15
-	tx duration:	0 us
-	rx bitrate:	54.0 MBit/s
-"""
 
 RATES = """CCK,LP,1,,11.0M,243,1200,5.6,5.6,100.0,1,0,0,5,5,40,0,1.0
 OFDM,,1,,54.0M,7,148,35.1,0.0,0.0,0,0,0,0,0,40,0,1.0
@@ -220,20 +201,6 @@ def test_an_eap_server_that_is_not_installed_is_named(
     )
     (tmp_path / "freeradius").touch(mode=0o755)
     assert lab.check(cell(security="mine")) is None
-
-
-def test_statistics_of_peers_are_those_that_iw_prints() -> None:
-    first, second = iw.parse(STATIONS).values()
-    assert first.signal_dbm == -40
-    assert first.tx_rate == RadioRate(bit_per_s=325e6, mcs=7, streams=1, width_mhz=80)
-    assert first.rx_rate is None
-    assert (first.tx_packets, first.tx_retries, first.tx_failed) == (41, 3, 1)
-    assert (first.tx_airtime_us, first.rx_airtime_us) == (5123, 871)
-    assert second.tx_airtime_us is None
-    assert second.tx_rate == RadioRate(bit_per_s=130e6, mcs=15, streams=2, width_mhz=20)
-    assert second.rx_rate == RadioRate(bit_per_s=54e6)
-    assert second.tx_retries is None
-    assert iw.parse("") == {}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import Known, Link
 from airtoll.probes import irtt
 from airtoll.probes.base import Sample
+from airtoll.probes.clocks import Difference
 from airtoll.probes.irtt import Trips
 from airtoll.probes.window import Window
 from airtoll.study.cell import Cell
@@ -27,8 +29,11 @@ RECORDED = Path(__file__).parent / "recorded"
 REPORTS = sorted(file.name for file in RECORDED.glob("irtt-*.json"))
 
 
-def read(output: bytes, window: Window = WHOLE, *, shared_clocks: bool = True) -> Trips:
-    return irtt.read(irtt.parse(output, b"", "irtt"), window, shared_clocks=shared_clocks)
+SHARED = Difference(0.0, 0.0)
+
+
+def read(output: bytes, window: Window = WHOLE, ahead: Difference | None = SHARED) -> Trips:
+    return irtt.read(irtt.parse(output, b"", "irtt"), window, ahead=lambda _: ahead)
 
 
 def samples(trips: Trips, metric: str, direction: str) -> list[Sample]:
@@ -114,10 +119,26 @@ def test_directions_unknown_to_irtt_have_no_samples(recorded: Recorded) -> None:
 
 
 def test_one_way_delays_are_absent_where_the_clocks_are_not_the_same(recorded: Recorded) -> None:
-    trips = read(recorded("irtt-ipv4.json"), shared_clocks=False)
+    trips = read(recorded("irtt-ipv4.json"), ahead=None)
     assert values(trips, "delay_idle", "up") == values(trips, "delay_idle", "down") == []
     assert len(values(trips, "rtt", "both")) == 29
     assert len(values(trips, "ipdv", "up")) == len(values(trips, "ipdv", "down")) == 28
+
+
+def test_the_difference_of_the_clocks_is_subtracted_if_its_uncertainty_is_small(recorded: Recorded) -> None:
+    exact = read(recorded("irtt-ipv4.json"))
+    median_ms = median(value or 0.0 for value in values(exact, "delay_idle", "up"))
+    offset_ns = -0.1e6 * median_ms
+    apart = read(recorded("irtt-ipv4.json"), ahead=Difference(offset_ns, 0.01e6 * median_ms))
+    for way, sign in (("up", 1), ("down", -1)):
+        pairs = zip(values(exact, "delay_idle", way), values(apart, "delay_idle", way), strict=True)
+        changes_ms = [(later or 0.0) - (earlier or 0.0) for earlier, later in pairs]
+        assert changes_ms == pytest.approx([sign * -offset_ns / 1e6] * len(changes_ms))
+    (uncertainty,) = values(apart, "clock_uncertainty", "up")
+    assert uncertainty == pytest.approx(0.01 * median_ms)
+    unknown = read(recorded("irtt-ipv4.json"), ahead=Difference(0.0, 2e5 * median_ms))
+    assert values(unknown, "delay_idle", "up") == values(unknown, "clock_uncertainty", "up") == []
+    assert unknown.faults == []
 
 
 def test_warm_up_is_labelled_and_datagrams_sent_after_the_window_are_dropped(recorded: Recorded) -> None:
@@ -159,7 +180,7 @@ def test_a_clock_that_was_set_spoils_one_way_delays_alone(recorded: Recorded) ->
 
     output = edited(recorded("irtt-ipv4.json"), edit)
     assert read(output).faults == ["irtt: the clock used for delays was set during the run"]
-    assert read(output, shared_clocks=False).faults == []
+    assert read(output, ahead=None).faults == []
 
 
 @pytest.mark.parametrize(
@@ -227,6 +248,7 @@ def _damaged(draw: st.DrawFn) -> bytes:
 def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
     output: bytes, stderr: bytes, shared_clocks: bool
 ) -> None:
+    ahead = SHARED if shared_clocks else None
     try:
         report = irtt.parse(output, stderr, "irtt")
     except AirtollError as error:
@@ -235,6 +257,6 @@ def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
     if report is None:
         assert "\n" not in refused
         return
-    for sample in irtt.read(report, WHOLE, shared_clocks=shared_clocks).samples:
+    for sample in irtt.read(report, WHOLE, ahead=lambda _: ahead).samples:
         assert 0 <= sample.t_ns < 2**63
         assert 0 <= sample.dur_ns < 2**63

@@ -238,6 +238,23 @@ def test_a_video_has_means_over_its_frames_and_the_shares_that_its_probe_gives()
     }
 
 
+def test_the_load_of_the_busiest_core_counts() -> None:
+    cores = [sample("cpu_core", load, endpoint=f"ap/{core}") for core, load in enumerate((10.0, 70.0, 40.0))]
+    assert numbers(*cores) == {"r1/cpu_core": 70.0}
+
+
+def test_energy_per_payload_is_that_of_all_machines_over_what_the_receiver_got() -> None:
+    energy = [
+        sample("energy", 30.0, probe="cpu", endpoint=end, direction="", dur_ns=2 * S) for end in ("ap", "sta")
+    ]
+    throughput = [sample("throughput", 50e6), sample("throughput", 60e6, endpoint="sta")]
+    found = numbers(*energy, *throughput)
+    assert found["r1/energy"] == 60.0
+    assert found["r1/energy_per_gbit"] == pytest.approx(30 / 0.05)  # 30 W at 0.05 Gbit/s
+    assert "r1/energy_per_gbit" not in numbers(*throughput)  # no RAPL
+    assert "r1/energy_per_gbit" not in numbers(*energy)
+
+
 def test_every_metric_is_declared_once() -> None:
     """A second declaration of a name would silently replace the first."""
     (declared,) = [
@@ -256,5 +273,5 @@ def test_every_metric_names_the_probes_that_record_it() -> None:
     for metric in METRICS.values():
         assert metric.numbers
         assert set(metric.probes) <= set(PROBES)
-    assert {name for name, metric in METRICS.items() if not metric.probes} == {"rtt_loaded"}  # from flent
+        assert metric.probes
     assert {probe for metric in METRICS.values() for probe in metric.probes} == set(PROBES)

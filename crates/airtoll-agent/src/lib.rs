@@ -1,6 +1,7 @@
 //! The program that airtoll runs on every host of a measurement: the agent, and airtoll's own measuring ends.
 //!
 //! - [`pingpong`]: the round-trip time of one message at a time, over UDP or TCP
+//! - [`load`]: responsiveness and delay under load
 //! - [`video`]: a video stream over RTP, its sender and its receiver
 //! - [`agent`]: the agent itself, which serves a controller
 //! - [`program`]: command lines, errors and timeouts, shared by both programs
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod load;
 pub mod pingpong;
 pub mod program;
 pub mod video;

@@ -3,9 +3,9 @@
 use std::env;
 use std::process::exit;
 
-use airtoll_agent::{agent, pingpong, video};
+use airtoll_agent::{agent, load, pingpong, video};
 
-const USAGE: &str = "usage: airtoll-agent serve | version | pingpong ... | video ...";
+const USAGE: &str = "usage: airtoll-agent serve | version | pingpong ... | load ... | video ...";
 
 fn main() {
     let mut args = env::args_os();
@@ -15,6 +15,7 @@ fn main() {
         Some(agent::WORK) => agent::work(args),
         Some(agent::EXEC) => agent::exec(args),
         Some("pingpong") => pingpong::run(env::args().skip(2)),
+        Some("load") => load::run(env::args().skip(2)),
         Some("video") => video::run(env::args().skip(2)),
         Some("version") => {
             println!("{}", agent::VERSION);

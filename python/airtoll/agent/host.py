@@ -5,25 +5,16 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
+from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.labs.base import CpuTimes, Process
+from airtoll.labs.base import ClockOffset, CpuTimes, Process
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
-
-
-@dataclass(frozen=True)
-class ClockOffset:
-    """The monotonic clock of a host minus that of this machine, at `at_ns` of this machine's."""
-
-    offset_ns: int
-    uncertainty_ns: int  # half of the shortest round trip: the error cannot exceed it
-    at_ns: int
 
 
 class AgentHost:
@@ -101,6 +92,16 @@ class AgentHost:
         """The content of small files; None for a file that cannot be read."""
         return list(self.connection.ask("texts", paths=list(paths)).value)
 
+    def sampling(
+        self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
+    ) -> AgentSampling:
+        """A context in which the agent reads the host's state at a fixed rate, and at both ends of the context.
+
+        `interfaces` are network interfaces to observe: carrier, and of radios peers, channel and events. `machine`:
+        whether to read CPU, memory and energy, which all hosts of a machine share.
+        """
+        return AgentSampling(self.connection, rate_hz, interfaces, machine=machine)
+
     def folder(self) -> str:
         """A folder of the host that only its user can read, and that is removed when the connection ends."""
         return str(self.connection.ask("folder").value)
@@ -143,7 +144,13 @@ class AgentHost:
         sent_ns = time.monotonic_ns()
         answer = self.connection.ask("clock").value
         back_ns = time.monotonic_ns()
+        held_ns = answer["sent_ns"] - answer["arrived_ns"]
         there_ns = (answer["arrived_ns"] + answer["sent_ns"]) // 2
-        trip_ns = back_ns - sent_ns - (answer["sent_ns"] - answer["arrived_ns"])
         here_ns = (sent_ns + back_ns) // 2
-        return ClockOffset(there_ns - here_ns, (trip_ns + 1) // 2, here_ns)
+        return ClockOffset(
+            offset_ns=there_ns - here_ns,
+            uncertainty_ns=(back_ns - sent_ns - held_ns + 1) // 2,
+            at_ns=here_ns,
+            wall_ahead_ns=answer["realtime_ns"] - there_ns,
+            wall_uncertainty_ns=(held_ns + 1) // 2,
+        )

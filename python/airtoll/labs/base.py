@@ -104,6 +104,40 @@ class Host(Protocol):
         """The content of small files; None for a file that cannot be read."""
         ...
 
+    def clock(self) -> "ClockOffset":
+        """The offset of the host's clock, from the shortest of several round trips."""
+        ...
+
+    def sampling(
+        self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
+    ) -> AbstractContextManager["Sampling"]:
+        """A context in which the host reads its own state at a fixed rate, and at both ends of the context.
+
+        `interfaces` are its network interfaces to observe. `machine`: whether to read CPU, memory and energy, which all
+        hosts of a machine share.
+        """
+        ...
+
+
+class Sampling(Protocol):
+    """The readings of a host."""
+
+    @property
+    def readings(self) -> Sequence["Reading"]:
+        """The readings so far, in order. Raises AirtollError if the host is lost."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """The clocks of a host, compared with the monotonic clock of this machine at `at_ns`."""
+
+    offset_ns: int  # the host's monotonic clock minus this machine's
+    uncertainty_ns: int  # half of the shortest round trip: the error cannot exceed it
+    at_ns: int
+    wall_ahead_ns: int = 0  # the host's time of day minus its monotonic clock
+    wall_uncertainty_ns: int = 0
+
 
 @dataclass(frozen=True)
 class CpuTimes:
@@ -158,7 +192,35 @@ class PeerStatistics:
     tx_failed: int | None = None  # frames without Ack after all retries
     tx_airtime_us: int | None = None  # of transmissions to the peer; few drivers measure it
     rx_airtime_us: int | None = None
-    attempts: Mapping[RadioRate, int] = field(default_factory=dict)  # total transmissions by rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelTimes:
+    """The channel of a radio: totals since its driver reset them. None: the driver does not report the value."""
+
+    frequency_mhz: int | None = None
+    noise_dbm: float | None = None
+    active_ms: int | None = None  # time on the channel
+    busy_ms: int | None = None  # of that, time in which the primary channel was sensed busy
+    receive_ms: int | None = None
+    transmit_ms: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The state of a host at one time. Values that were not asked for, or that the host does not have, are absent."""
+
+    at_ns: int  # the host's monotonic clock
+    idle_s: tuple[float, ...] = ()  # per core, since boot
+    steal_s: tuple[float, ...] = ()  # taken by the hypervisor
+    energy_j: tuple[float, ...] = ()  # per package of the processor (RAPL), since the sampling began
+    available_b: int | None = None  # memory
+    carriers: Mapping[str, bool | None] = field(default_factory=dict)  # by interface
+    peers: Mapping[str, Mapping[str, PeerStatistics]] = field(
+        default_factory=dict
+    )  # by interface and MAC address
+    channels: Mapping[str, ChannelTimes] = field(default_factory=dict)  # by interface
+    events: tuple[Mapping[str, Any], ...] = ()  # since the reading before: `event`, `t_ns`, `interface`, ...
 
 
 @dataclass(frozen=True)
@@ -179,7 +241,13 @@ class Link:
     """The values that the cell asks for, of facts that the lab reads back from the link. A run with other values is
     invalid. The cipher is in `known`."""
 
-    peers: "Peers" = field(default=dict, repr=False)
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """The interface of each host's radio, by role; empty if the hosts have no radios."""
+
+    macs: Mapping[str, str] = field(default_factory=dict)
+    """The roles of the hosts by the MAC addresses of their radios."""
+
+    attempts: "Attempts" = field(default=dict, repr=False)
 
 
 class Counters(Protocol):
@@ -190,11 +258,11 @@ class Counters(Protocol):
         ...
 
 
-class Peers(Protocol):
-    """The statistics of the hosts' radios."""
+class Attempts(Protocol):
+    """The transmissions of the hosts' radios."""
 
-    def __call__(self) -> Mapping[tuple[str, str], PeerStatistics]:
-        """The statistics by role of the host and role of its peer; none if the hosts have no radios."""
+    def __call__(self) -> Mapping[tuple[str, str], Mapping[RadioRate, int]]:
+        """Total transmissions by rate, by roles of host and peer; none if the radios do not count them."""
         ...
 
 

@@ -18,7 +18,7 @@ from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import iw, joining, wifi
+from airtoll.labs import joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, Network, Runner, ShellHost
 from airtoll.labs.access_points.fixed import FixedNetwork
 from airtoll.labs.access_points.hook import Hook
@@ -26,7 +26,7 @@ from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.openwrt import OpenWrt
 from airtoll.labs.access_points.prompt import Prompt
 from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
-from airtoll.labs.base import Known, Link, PeerStatistics
+from airtoll.labs.base import Known, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
 from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
 from airtoll.labs.journal import HostJournal
@@ -236,7 +236,12 @@ class Hosts:
             pairs=pairs(cell),
             known=known,
             expected={**joining.expected(network), "mismatches": {}},
-            peers=lambda: self._peers(hosts),
+            interfaces={
+                role: table.wireless
+                for role, table in self.inventory.hosts.items()
+                if role in hosts and table.wireless
+            },
+            macs={} if (bssid := self._network_facts.get("bssid")) is None else {bssid: "ap"},
         )
 
     def _network_of(self, cell: Cell) -> Network:
@@ -407,16 +412,6 @@ class Hosts:
             return None
         own = {address for (of, _), address in addresses.items() if of == role}
         return "same" if words[2] in own else "apart"
-
-    def _peers(self, hosts: Mapping[str, AgentHost]) -> dict[tuple[str, str], PeerStatistics]:
-        found = {}
-        for role, host in hosts.items():
-            interface = self.inventory.hosts[role].wireless
-            if interface is None or not role.startswith("sta"):
-                continue
-            for statistics in iw.peers(host, interface).values():
-                found[role, "ap"] = statistics
-        return found
 
 
 def _roles(cell: Cell) -> Sequence[str]:

@@ -26,8 +26,8 @@ from airtoll.labs.access_points.base import Network
 from airtoll.labs.base import (
     SYSTEM_PATH,
     Link,
-    PeerStatistics,
     Process,
+    RadioRate,
     lab_lacks,
     machine_lacks,
     succeed,
@@ -250,13 +250,12 @@ class Linux:
             }
             roles = {mac: role for role, mac in emulator.macs.items()}
 
-            def peers() -> dict[tuple[str, str], PeerStatistics]:
-                found = {}
-                for role, host in on_air.items():
-                    attempts = minstrel.attempts(own.get(role, role))
-                    for mac, statistics in iw.peers(host, _INTERFACE).items():
-                        found[role, roles[mac]] = replace(statistics, attempts=attempts.get(mac, {}))
-                return found
+            def attempts() -> dict[tuple[str, str], dict[RadioRate, int]]:
+                return {
+                    (role, roles[mac]): by_rate
+                    for role in on_air
+                    for mac, by_rate in minstrel.attempts(own.get(role, role)).items()
+                }
 
             yield Link(
                 hosts=hosts,
@@ -266,7 +265,9 @@ class Linux:
                 pairs=pairs(cell),
                 known=known,
                 expected=joining.expected(network),
-                peers=peers,
+                interfaces=dict.fromkeys(on_air, _INTERFACE),
+                macs=roles,
+                attempts=attempts,
             )
 
 

@@ -9,13 +9,14 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 - `base`: the interfaces (Probe, Sample, Measurement)
 - `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own statistics
 - `rtt`: `Rtt`, for round-trip time by ping-pong; `sockperf`: `Sockperf`, the same by another program
+- `responsiveness`: `Responsiveness`, for round trips per minute and delay under load in each direction
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
 - `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
 - `engine`: `Engine`, for the time that sealing and opening a frame take on the host's CPU, without a link
-- `cpu`, `radio`: CPU load and radio statistics over the measured window of `Throughput` or `Video`, which call them
-- `process`, `window`, `flows`, `machines`: shared parts: both ends of a tool, the measured window, the flows of a cell,
-  and the machine of each host
+- `watch`, `cpu`, `radio`: CPU load, energy and radio statistics over the measured window of `Throughput` or `Video`
+- `process`, `window`, `flows`, `machines`, `clocks`: shared parts: both ends of a tool, the measured window, the flows
+  of a cell, the machine of each host, and the differences of their clocks
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
@@ -33,12 +34,15 @@ def probes_of(
 ) -> tuple[Probe, ...]:
     """Return the named probes for that lab, in the order in which they measure. Probes never run at the same time.
 
-    Virtual time leaves out probes that require the machine's own clock. Raises UsageError for an unknown name.
+    Virtual time leaves out probes that require the machine's own clock, and lab sim probes without a model. Raises
+    UsageError for an unknown name.
     """
     found = []
     for name in names:
         entry = PROBES.get(name)
-        if entry is not None and entry.real_time and (lab == "sim" or clock == "virtual"):
+        if entry is not None and (
+            (lab == "sim" and entry.in_sim is None) or (entry.real_time and clock == "virtual")
+        ):
             continue
         of_lab = entry and (entry.in_sim if lab == "sim" else entry.on_hosts)
         if not of_lab:

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words, machine_lacks
-from airtoll.probes import cpu, process, radio
+from airtoll.probes import cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
 from airtoll.probes.iperf3_report import (
@@ -59,6 +59,7 @@ from airtoll.probes.iperf3_report import (
     total_samples,
     unfetched_fault,
 )
+from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
@@ -178,8 +179,8 @@ class Throughput:
             samples=cpu.meaningful(
                 [
                     *samples,
-                    *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(link.known, done.snapshots, opened_ns),
+                    *cpu.samples(done.watched, opened_ns),
+                    *radio.samples(link.known, done.watched, opened_ns),
                 ],
                 link.known,
             ),
@@ -187,7 +188,8 @@ class Throughput:
             facts={
                 "version": first_server.start.version,
                 "flows": len(flows),
-                "phy_rates": radio.rates(done.snapshots),
+                "phy_rates": radio.rates(done.watched),
+                "events": done.watched.events,
                 "server": commands[0][0],
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,
@@ -210,7 +212,7 @@ class _Done:
     servers: list[tuple[bytes, bytes]]
     began_s: list[float]  # seconds since the first client began
     window: Window  # on the same time scale
-    snapshots: Sequence[cpu.Snapshot]  # over the window
+    watched: Watched  # over the window
     unfetched: int  # datagrams that arrived when the servers' socket buffers were full
     segment_b: int | None  # payload of the first flow's TCP segments
 
@@ -245,7 +247,7 @@ def _perform(
         late_s = started_s[-1] - started_s[0]
         window = Window(planned.opens_s + late_s, planned.closes_s + late_s)
         process.wait_until(clients[-1], started_s[0] + window.opens_s)
-        snapshots = cpu.over(link, clients[-1], started_s[0] + window.closes_s)
+        watched = watch.over(link, clients[-1], started_s[0] + window.closes_s)
         segment_b = _segment_b(flows[0]) if cell.transport == "tcp" else None
         if len(flows) > 1:
             process.wait_until(clients[-1], started_s[0] + window.closes_s + STOP_MARGIN_S)
@@ -265,7 +267,7 @@ def _perform(
             ],
             began_s=[moment_s - started_s[0] for moment_s in started_s],
             window=window,
-            snapshots=snapshots,
+            watched=watched,
             unfetched=sum(host.dropped_datagrams() for host in receivers) - unfetched_before,
             segment_b=segment_b,
         )

@@ -7,19 +7,20 @@ directions, unlike a ping-pong. With several stations, only the first one sends.
 | metric                     | unit | endpoint, direction | meaning                                               |
 |----------------------------|------|---------------------|-------------------------------------------------------|
 | rtt                        | ms   | sta, both           | round-trip time without the server's processing time  |
-| delay_idle                 | ms   | receiver, up/down   | one-way delay, if both hosts read the same clock      |
+| delay_idle                 | ms   | receiver, up/down   | one-way delay, if the clocks allow it (`clocks`)      |
 | ipdv                       | ms   | receiver, up/down   | delay minus the previous datagram's delay (RFC 3393)  |
 | datagrams_sent             | 1    | receiver, up/down   | in the window; down: the datagrams that arrived up    |
 | datagrams_lost             | 1    | receiver, up/down   | of these; sta, both: no answer by the end             |
 | datagrams_late             | 1    | sta, both           | answers that arrived after one to a later datagram    |
 
 A lost datagram has no round-trip time and no delay, rather than 0. IPDV needs no common clock, but requires that the
-previous datagram arrived too. If the hosts have different clocks, `delay_idle` is absent, because it would include the
-difference between the clocks.
+previous datagram arrived too. If the hosts have different clocks, the difference between their times of day is
+subtracted from `delay_idle`, and `clock_uncertainty` has its uncertainty.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -28,10 +29,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Link, last_words, machine_lacks
-from airtoll.probes import process
+from airtoll.probes import clocks, process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
-from airtoll.probes.machines import share_clocks
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
@@ -157,21 +157,23 @@ class Irtt:
         client += ["-l", str(cell.packet_size), f"--wait={WAIT_S * 1000:g}ms", f"--timeouts={OPEN_TIMEOUTS}"]
         client += ["-Q", "-o", "-", where]
         who = f"irtt client on {sta.name}"
+        pair = clocks.Pair(sta, ap)
         with process.serving(ap, server, "udp", PORT, f"irtt server on {ap.name}") as serving:
             if serving.poll() is not None:
                 said = process.finish(serving, process.GRACE_S, f"irtt server on {ap.name}")
                 raise AirtollError(f"irtt server on {ap.name}: {_complaint(*said)}")
+            began_ns = time.monotonic_ns()
             with process.started(sta, client) as asking:
                 stdout, stderr = process.finish(asking, sending_ms / 1000 + WAIT_S + 2 * process.GRACE_S, who)
+        pair.close()
         report = parse(stdout, stderr, who)
-        shared = share_clocks(sta, ap)
-        trips = read(report, window, shared_clocks=shared)
+        trips = read(report, window, ahead=lambda t_ns: pair.wall_at(began_ns + t_ns))
         facts = {
             "tool": "irtt",
             "version": f"irtt {report.version.irtt}",
             "server": server,
             "client": client,
-            "clocks": "shared" if shared else "not known to be shared",
+            **pair.facts(),
             "interval_ms": report.config.params.interval / 1e6,
             "packet_bytes": report.config.params.length,
         }
@@ -198,16 +200,20 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
     return last_words(stderr, stdout).removeprefix("Error: ")
 
 
-def read(report: IrttReport, window: Window, *, shared_clocks: bool) -> Trips:
+Ahead = Callable[[int], clocks.Difference | None]
+"""The server's time of day minus the client's, at a time since the client's start in ns; None if it is not known."""
+
+
+def read(report: IrttReport, window: Window, *, ahead: Ahead) -> Trips:
     """The samples of datagrams sent before the window closes, and the faults of the measurement."""
-    samples = [*_trip_samples(report, window, shared_clocks), *_counts(report, window)]
+    samples = [*_trip_samples(report, window), *_delays(report, window, ahead), *_counts(report, window)]
     faults = []
     if not any(sample.metric == "rtt" and sample.phase == "measure" for sample in samples):
         faults.append(f"irtt: no datagram sent in the window came back within {WAIT_S} s of its end")
     missed = report.stats.timer_miss_percent or 0.0
     if missed > MISSED_MOST_PERCENT:
         faults.append(f"irtt: {missed:.1f} % of the send times were missed: the datagrams were not paced")
-    if shared_clocks and _was_set(report):
+    if ahead(0) is not None and _was_set(report):
         faults.append("irtt: the clock used for delays was set during the run")
     return Trips(samples, faults)
 
@@ -219,7 +225,7 @@ def _sent_ns(report: IrttReport) -> Iterator[tuple[int, _RoundTrip]]:
         yield max(0, sent), trip
 
 
-def _trip_samples(report: IrttReport, window: Window, shared_clocks: bool) -> Iterator[Sample]:
+def _trip_samples(report: IrttReport, window: Window) -> Iterator[Sample]:
     for t_ns, trip in _sent_ns(report):
         phase = window.phase(t_ns / NS_PER_S)
         if phase is None:
@@ -227,17 +233,26 @@ def _trip_samples(report: IrttReport, window: Window, shared_clocks: bool) -> It
         if trip.lost == "false" and trip.delay.rtt is not None:
             rtt_ns = max(0, trip.delay.rtt)
             yield Sample("irtt", "rtt", "ms", "sta", "both", t_ns, rtt_ns, rtt_ns / 1e6, phase)
-        ways: tuple[tuple[Way, int | None, int | None], ...] = (
-            ("up", trip.delay.send, trip.ipdv.send),
-            ("down", trip.delay.receive, trip.ipdv.receive),
-        )
-        for way, delay_ns, ipdv_ns in ways:
-            where = (ENDS[way][1], way, t_ns)
-            if shared_clocks and delay_ns is not None:
-                dur_ns = max(0, delay_ns)
-                yield Sample("irtt", "delay_idle", "ms", *where, dur_ns, delay_ns / 1e6, phase)
+        ways: tuple[tuple[Way, int | None], ...] = (("up", trip.ipdv.send), ("down", trip.ipdv.receive))
+        for way, ipdv_ns in ways:
             if ipdv_ns is not None:
-                yield Sample("irtt", "ipdv", "ms", *where, 0, ipdv_ns / 1e6, phase)
+                yield Sample("irtt", "ipdv", "ms", ENDS[way][1], way, t_ns, 0, ipdv_ns / 1e6, phase)
+
+
+def _delays(report: IrttReport, window: Window, ahead: Ahead) -> Iterator[Sample]:
+    """The one-way delays, by the times of day of both ends."""
+    ways: tuple[tuple[Way, int], ...] = (("up", -1), ("down", 1))
+    for way, sign in ways:
+        found, uncertainty_ns = [], 0.0
+        for t_ns, trip in _sent_ns(report):
+            phase, difference = window.phase(t_ns / NS_PER_S), ahead(t_ns)
+            told_ns = trip.delay.send if way == "up" else trip.delay.receive
+            if phase is not None and difference is not None and told_ns is not None:
+                delay_ns = told_ns + sign * difference.offset_ns
+                uncertainty_ns = max(uncertainty_ns, difference.uncertainty_ns)
+                where = (ENDS[way][1], way, t_ns, max(0, round(delay_ns)))
+                found.append(Sample("irtt", "delay_idle", "ms", *where, delay_ns / 1e6, phase))
+        yield from clocks.known(found, uncertainty_ns)
 
 
 def _counts(report: IrttReport, window: Window) -> Iterator[Sample]:

@@ -1,8 +1,7 @@
 """Radio statistics over another probe's measured window: SNR, noise, PHY rate, retries and airtime.
 
-Retries and airtime mean nothing without the traffic that causes them. This is therefore not a probe of its own: a probe
-that generates traffic reads the link's counters and the statistics of the radios over its window (`cpu.over`), and
-passes them to `samples`.
+A probe that generates traffic observes the link's counters and the radios over its window (`watch`), and passes them to
+`samples`.
 
 | metric          | unit  | meaning                                                                                    |
 |-----------------|-------|--------------------------------------------------------------------------------------------|
@@ -16,7 +15,7 @@ passes them to `samples`.
 
 SNR, noise and RSSI come from the medium's channel, PPDU by PPDU. A medium without a channel has none of them.
 
-The radios of lab linux also report about each of their peers, at the end of each interval of `cpu.INTERVAL_S`:
+Real radios and those of lab linux also report about each of their peers, in intervals of 1/`watch.RADIO_HZ`:
 
 | metric                       | unit        | meaning                                                              |
 |------------------------------|-------------|----------------------------------------------------------------------|
@@ -27,6 +26,13 @@ The radios of lab linux also report about each of their peers, at the end of eac
 | tx_retries, tx_failed        | 1           | retransmissions, and frames without Ack, in the interval             |
 | tx_airtime, rx_airtime       | us          | airtime of the frames in the interval, if the driver measures it     |
 
+and about themselves, over the window:
+
+| metric       | unit | meaning                                                                            |
+|--------------|------|------------------------------------------------------------------------------------|
+| channel_busy | %    | share of the time in which the radio sensed its primary channel busy               |
+| link_events  | 1    | changes of the carrier, associations and their ends, and roams; fact `events`      |
+
 A value that a link does not report (a real radio has other counters) has no sample.
 """
 
@@ -35,9 +41,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import Known, PeerStatistics, RadioRate
+from airtoll.labs.base import ChannelTimes, Known, PeerStatistics, RadioRate, Reading
 from airtoll.probes.base import Sample
-from airtoll.probes.cpu import Snapshot
+from airtoll.probes.watch import Watched
 
 RadioValue = tuple[str, str, float]
 """Metric, unit, value."""
@@ -93,30 +99,53 @@ def retries_percent(mpdus: float, retries: float, drops_retry: float) -> float |
     return 100.0 * retries / transmissions if transmissions > 0 else None
 
 
-def samples(known: Known, snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
-    """Samples of the window of the snapshots. `t_ns` is the time of the first one since the start of the probe."""
-    opening, closing = snapshots[0], snapshots[-1]
-    dur_ns = closing.monotonic_ns - opening.monotonic_ns
+def samples(known: Known, watched: Watched, t_ns: int) -> list[Sample]:
+    """Samples of the window. `t_ns` is its start since the start of the probe."""
+    before, after = watched.before.counters, watched.after.counters
     rate_kbit_per_s = known.rate_kbit_per_s
     of_link = [
-        *(
-            _mean_rate(snapshots)
-            if rate_kbit_per_s is None
-            else [("phy_rate", "bit/s", rate_kbit_per_s * 1e3)]
-        ),
-        *_counted(opening.counters, closing.counters),
+        *(_mean_rate(watched) if rate_kbit_per_s is None else [("phy_rate", "bit/s", rate_kbit_per_s * 1e3)]),
+        *_counted(before, after),
     ]
     values = [
-        *of_signals(_received(opening.counters, closing.counters)),
+        *of_signals(_received(before, after)),
         *((metric, unit, "link", value) for metric, unit, value in of_link),
+        *(
+            (metric, unit, role, value)
+            for role, readings in watched.radios.items()
+            for metric, unit, value in _of_radio(readings)
+        ),
     ]
     return [
         *(
-            Sample("radio", metric, unit, endpoint, "", t_ns, dur_ns, value)
+            Sample("radio", metric, unit, endpoint, "", t_ns, watched.dur_ns, value)
             for metric, unit, endpoint, value in values
         ),
-        *_of_peers(snapshots, t_ns),
+        *_of_peers(watched, t_ns),
     ]
+
+
+def _of_radio(readings: Sequence[Reading]) -> Iterator[RadioValue]:
+    """The values of a radio about its channel and its link over the window."""
+    if not readings:
+        return
+    opening, closing = (
+        next(iter(reading.channels.values()), ChannelTimes()) for reading in (readings[0], readings[-1])
+    )
+    if (share := _busy_percent(opening, closing)) is not None:
+        yield "channel_busy", "%", share
+    if any(reading.peers for reading in readings):
+        own = [event for reading in readings[1:] for event in reading.events if "interface" in event]
+        yield "link_events", "1", float(len(own))
+
+
+def _busy_percent(before: ChannelTimes, after: ChannelTimes) -> float | None:
+    """The share of busy time; None if the driver does not count it, or changed the channel."""
+    times = (before.active_ms, after.active_ms, before.busy_ms, after.busy_ms)
+    if None in times or before.frequency_mhz != after.frequency_mhz:
+        return None
+    active_ms, busy_ms = ((later or 0) - (earlier or 0) for earlier, later in (times[:2], times[2:]))
+    return 100.0 * busy_ms / active_ms if active_ms > 0 and busy_ms >= 0 else None
 
 
 def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[RadioValue]:
@@ -146,48 +175,58 @@ def _received(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def rates(snapshots: Sequence[Snapshot]) -> dict[str, dict[str, int]]:
-    """Transmissions in the window of the snapshots by endpoint and rate; none if the radios do not report them."""
+def rates(watched: Watched) -> dict[str, dict[str, int]]:
+    """Transmissions in the window by endpoint and rate; none if the radios do not report them."""
     return {
         endpoint: {str(rate): attempts for rate, attempts in by_rate.items()}
-        for endpoint, by_rate in _attempts(snapshots).items()
+        for endpoint, by_rate in _attempts(watched).items()
     }
 
 
-def _attempts(snapshots: Sequence[Snapshot]) -> dict[str, dict[RadioRate, int]]:
-    before, after = snapshots[0].peers, snapshots[-1].peers
+def _attempts(watched: Watched) -> dict[str, dict[RadioRate, int]]:
+    before, after = watched.before.attempts, watched.after.attempts
     found: dict[str, dict[RadioRate, int]] = {}
-    for ends, statistics in after.items():
-        earlier = before[ends].attempts if ends in before else {}
-        for rate, total in sorted(statistics.attempts.items(), key=lambda each: each[0].bit_per_s):
+    for ends, totals in after.items():
+        earlier = before.get(ends, {})
+        for rate, total in sorted(totals.items(), key=lambda each: each[0].bit_per_s):
             if attempts := total - earlier.get(rate, 0):
                 found.setdefault(_endpoint(ends, after), {})[rate] = attempts
     return found
 
 
-def _mean_rate(snapshots: Sequence[Snapshot]) -> Iterator[RadioValue]:
+def _mean_rate(watched: Watched) -> Iterator[RadioValue]:
     """The mean rate of all transmissions in the window, if the radios report them."""
-    every = [pair for by_rate in _attempts(snapshots).values() for pair in by_rate.items()]
+    every = [pair for by_rate in _attempts(watched).values() for pair in by_rate.items()]
     if every:
         sum_bit_per_s = sum(rate.bit_per_s * attempts for rate, attempts in every)
         yield "phy_rate", "bit/s", sum_bit_per_s / sum(attempts for _, attempts in every)
 
 
-def _endpoint(ends: tuple[str, str], peers: Mapping[tuple[str, str], PeerStatistics]) -> str:
+def _endpoint(ends: tuple[str, str], every: Iterable[tuple[str, str]]) -> str:
     """The name of a radio. If it has several peers, it is named with its peer, as in the samples of throughput."""
     role, peer = ends
-    return f"{role}/{peer}" if sum(other == role for other, _ in peers) > 1 else role
+    return f"{role}/{peer}" if sum(other == role for other, _ in every) > 1 else role
 
 
-def _of_peers(snapshots: Sequence[Snapshot], t_ns: int) -> Iterator[Sample]:
-    """The values of each radio and peer in each interval between snapshots."""
-    for before, after in pairwise(snapshots):
-        start_ns = before.monotonic_ns - snapshots[0].monotonic_ns
-        dur_ns = after.monotonic_ns - before.monotonic_ns
-        for ends, statistics in after.peers.items():
-            endpoint = _endpoint(ends, after.peers)
-            for metric, unit, value in _of_peer(before.peers.get(ends), statistics):
-                yield Sample("radio", metric, unit, endpoint, "", t_ns + start_ns, dur_ns, value)
+def _of_peers(watched: Watched, t_ns: int) -> Iterator[Sample]:
+    """The values of each radio and peer in each interval between readings."""
+    for role, readings in watched.radios.items():
+        for before, after in pairwise(readings):
+            start_ns, dur_ns = before.at_ns - readings[0].at_ns, after.at_ns - before.at_ns
+            earlier, later = (_by_role(reading, role, watched.macs) for reading in (before, after))
+            for ends, statistics in later.items():
+                endpoint = _endpoint(ends, later)
+                for metric, unit, value in _of_peer(earlier.get(ends), statistics):
+                    yield Sample("radio", metric, unit, endpoint, "", t_ns + start_ns, dur_ns, value)
+
+
+def _by_role(reading: Reading, role: str, macs: Mapping[str, str]) -> dict[tuple[str, str], PeerStatistics]:
+    """The peers of the host's radio. A peer that is no host of the link is named by its MAC address."""
+    return {
+        (role, macs.get(mac, mac)): statistics
+        for of_interface in reading.peers.values()
+        for mac, statistics in of_interface.items()
+    }
 
 
 def _of_peer(before: PeerStatistics | None, after: PeerStatistics) -> Iterator[RadioValue]:

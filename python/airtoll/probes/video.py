@@ -21,7 +21,7 @@ All flows play at the same time. Payload flows as with iperf3: for direction up,
 
 (1) RFC 3550 section 6.4.1, from the actual send times of packets (RFC 5450). From their RTP time stamps, jitter would
 include how the sender spreads a frame; fact `rtp_jitter_mean_ms` is that value, as Wireshark computes it. (2) Median,
-99th percentile and mean. They compare the clocks of two hosts, which are the same clock here: fact `clocks`. (3)
+99th percentile and mean. They compare the clocks of two hosts (`clocks`), as do late frames and frame delays. (3)
 Measured only by the sender's clock. Counts over the window are those of the frames captured in the window.
 
 The endpoints are those of direction up; for down they change places. With several stations, endpoints are like ap/sta1,
@@ -40,10 +40,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words, machine_lacks
-from airtoll.probes import cpu, process, radio
+from airtoll.probes import clocks, cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Phase, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
-from airtoll.probes.machines import share_clocks
+from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
@@ -178,8 +178,20 @@ class Video:
         samples: list[Sample] = []
         found: list[str] = []
         streams: dict[Way, list[Stream]] = {}
-        for flow, sent, received in zip(flows, done.sent, done.received, strict=True):
+        delays_known = True
+        for flow, pair, sent, told in zip(flows, done.pairs, done.sent, done.received, strict=True):
+            # The receiver has subtracted the difference of the clocks before the measurement.
+            middle_ns = done.start_ns + round((window.opens_s + window.closes_s) / 2 * NS_PER_S)
+            difference = pair.at(middle_ns)
+            received = corrected(told, round(difference.offset_ns) - pair.ahead_ns())
             stream = joined(sent, received, window)
+            uncertainty_ns = difference.uncertainty_ns + abs(pair.drift_ns()) / 2
+            if not pair.shared and stream.delay_ns is not None:
+                delays_known &= uncertainty_ns <= clocks.SHARE_MOST * stream.delay_ns.p50
+                uncertainty = _over_window(
+                    clocks.METRIC, "ms", ENDS[flow.way][1], flow.way, window, uncertainty_ns / 1e6
+                )
+                samples.append(flow.label(uncertainty))
             streams.setdefault(flow.way, []).append(stream)
             samples += [flow.label(sample) for sample in stream_samples(stream, window, flow.way)]
             found += [flow.said(fault) for fault in faults(sent, received, stream, window)]
@@ -190,15 +202,14 @@ class Video:
         samples += share_samples(every, window, tuple(streams))
         found += _unfetched_fault(sum(received.packets for received in done.received), done.unfetched)
         opened_ns = round(window.opens_s * NS_PER_S)
-        shared = all(share_clocks(flow.client, flow.server) for flow in flows)
-        if not shared:
+        if not delays_known:
             samples = [sample for sample in samples if sample.metric not in _OF_BOTH_CLOCKS]
         return Measurement(
             samples=cpu.meaningful(
                 [
                     *samples,
-                    *cpu.samples(done.snapshots, opened_ns),
-                    *radio.samples(link.known, done.snapshots, opened_ns),
+                    *cpu.samples(done.watched, opened_ns),
+                    *radio.samples(link.known, done.watched, opened_ns),
                 ],
                 link.known,
             ),
@@ -206,7 +217,8 @@ class Video:
             facts={
                 "version": f"video {done.sent[0].video}",
                 "flows": len(flows),
-                "phy_rates": radio.rates(done.snapshots),
+                "phy_rates": radio.rates(done.watched),
+                "events": done.watched.events,
                 "receiver": done.commands[0][0],
                 "sender": done.commands[0][1],
                 "offered_bit_per_s": offered_bit_per_s,
@@ -218,7 +230,7 @@ class Video:
                 "header_bytes": _rust.VIDEO_HEADER_B,
                 "receive_buffer_bytes": done.received[0].buffer_octets,
                 "rtp_jitter_mean_ms": [received.rtp_jitter_mean_ns / 1e6 for received in done.received],
-                "clocks": "shared" if shared else "apart",
+                **done.pairs[0].facts(),
             },
             faults=found,
         )
@@ -236,7 +248,10 @@ def _seed(link: Link, method: Method) -> int:
     return method.seed if link.known.seed is None else link.known.seed
 
 
-_OF_BOTH_CLOCKS = ("delay", "delay_p99", "delay_mean", "frame_delay", "frames_late", "late_frames")
+_OF_BOTH_CLOCKS = (
+    *("delay", "delay_p99", "delay_mean", "frame_delay", "frames_late", "late_frames"),
+    clocks.METRIC,
+)
 """Metrics that compare a time of the sender with a time of the receiver."""
 
 
@@ -248,8 +263,10 @@ class _Done:
     received: list[Received]
     raw: dict[str, bytes]
     commands: list[tuple[list[str], list[str]]]  # receiver and sender
-    snapshots: list[cpu.Snapshot]
+    watched: Watched
     unfetched: int  # packets that arrived when the receivers' socket buffers were full
+    pairs: list[clocks.Pair]  # of each flow
+    start_ns: int  # of the streams, by this machine's monotonic clock
 
 
 def _perform(
@@ -264,9 +281,10 @@ def _perform(
     """Play the streams of all flows at the same time."""
     window_ms = [str(math.ceil(moment_s * 1000)) for moment_s in (window.opens_s, window.closes_s)]
     common = [*window_ms, str(FRAMES_PER_S)]
+    pairs = [clocks.Pair(flow.client, flow.server) for flow in flows]
     with ExitStack() as running:
         receivers, senders, commands = [], [], []
-        for index, flow in enumerate(flows):
+        for index, (flow, pair) in enumerate(zip(flows, pairs, strict=True)):
             port = PORT + 2 * index
             where = f"[{flow.address}]:{port}" if ":" in flow.address else f"{flow.address}:{port}"
             argv = [
@@ -275,6 +293,7 @@ def _perform(
                 where,
                 *common,
                 str(math.ceil(process.GRACE_S * 1000)),
+                str(pair.ahead_ns()),
             ]
             who = _who("receiver", flow)
             receiver = running.enter_context(process.serving(flow.server, argv, "udp", port, who))
@@ -286,12 +305,18 @@ def _perform(
         hosts = {flow.server.name: flow.server for flow in flows}.values()
         unfetched_before = sum(host.dropped_datagrams() for host in hosts)
         start_ns = time.monotonic_ns() + round(START_ALLOWANCE_S * NS_PER_S)
-        for index, flow in enumerate(flows):
-            how = [start_ns, offered_bit_per_s, cell.packet_size, pacing, stream_seed(seed, index)]
+        for index, (flow, pair) in enumerate(zip(flows, pairs, strict=True)):
+            how = [
+                pair.sender.there_ns(start_ns),
+                offered_bit_per_s,
+                cell.packet_size,
+                pacing,
+                stream_seed(seed, index),
+            ]
             commands[index][1].extend(str(word) for word in how)
             senders.append(running.enter_context(process.started(flow.client, commands[index][1])))
         process.wait_until(senders[-1], start_ns / NS_PER_S + window.opens_s)
-        snapshots = cpu.over(link, senders[-1], start_ns / NS_PER_S + window.closes_s)
+        watched = watch.over(link, senders[-1], start_ns / NS_PER_S + window.closes_s)
         sent, received, raw = [], [], {}
         # Senders first, because a sender's error is the reason why its receiver waits.
         for flow, sender in zip(flows, senders, strict=True):
@@ -305,7 +330,9 @@ def _perform(
             received.append(parse_received(stdout, stderr, who))
             raw[f"{_file(flow)}-receiver.json"] = stdout
         unfetched = sum(host.dropped_datagrams() for host in hosts) - unfetched_before
-        return _Done(sent, received, raw, commands, snapshots, unfetched)
+        for pair in pairs:
+            pair.close()
+        return _Done(sent, received, raw, commands, watched, unfetched, pairs, start_ns)
 
 
 def stream_seed(seed: int, flow: int) -> int:
@@ -344,6 +371,23 @@ def _parse(model: type[_M], stdout: bytes, stderr: bytes, who: str) -> _M:
         first = error.errors(include_url=False, include_input=False)[0]
         where = "".join(f" at {part}" for part in first["loc"][:1])
         raise AirtollError(f"{who}: its output of {len(stdout)} bytes is incomplete{where}") from None
+
+
+def corrected(received: Received, late_ns: int) -> Received:
+    """The report with all delays shorter by `late_ns`, the error of the difference that the receiver subtracted."""
+    if late_ns == 0:
+        return received
+
+    def shorter(delay_ns: int) -> int:
+        return max(0, delay_ns - late_ns)
+
+    delays = received.delay_ns
+    update: dict[str, object] = {
+        "frames": [(number, packets, shorter(delay_ns)) for number, packets, delay_ns in received.frames],
+        "delay_ns": delays
+        and _Delays(mean=shorter(delays.mean), p50=shorter(delays.p50), p99=shorter(delays.p99)),
+    }
+    return received.model_copy(update=update)
 
 
 def joined(sent: Sent, received: Received, window: Window) -> Stream:

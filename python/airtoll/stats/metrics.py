@@ -117,6 +117,7 @@ _RECEIVER = {"up": "ap", "down": "sta"}
 _LOADS = ("throughput", "video")
 _LOAD_TOOLS = ("iperf3", "iperf", "netperf", "wireshark")  # that count datagrams under load
 _ECHOES = ("rtt", "irtt")
+_RESPONSIVENESS = ("responsiveness",)
 _ENGINE = ("engine",)
 
 
@@ -186,6 +187,30 @@ def _sum_of_means(rows: Rows, keys: "NDArray[np.uint32]") -> float | None:
     return sum(means) if means else None
 
 
+def _busiest(measured: Measured, metric: str) -> float | None:
+    """The largest of the endpoints' weighted means."""
+    if (rows := measured.known.get(metric)) is None:
+        return None
+    keys = rows.endpoint.codes
+    means = [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
+    return max(means, default=None)
+
+
+def _energy_j(measured: Measured, metric: str) -> float | None:
+    """Energy of all machines together."""
+    rows = measured.known.get(metric)
+    return float(rows.value.sum()) if rows else None
+
+
+def _energy_per_gbit(measured: Measured, metric: str) -> float | None:  # noqa: ARG001  (as every number)
+    """Mean power of all machines over the throughput: both are of the same window."""
+    energy, bit_per_s = measured.known.get("energy"), _received(measured, "throughput")
+    if not energy or not bit_per_s:
+        return None
+    power_w = float((energy.value / energy.dur_ns * 1e9).sum())
+    return power_w / (bit_per_s / 1e9)
+
+
 def _lost(tools: tuple[str, ...], way: str | None = None) -> Number:
     """Lost over sent datagrams, from the counts of the first of these tools, for one direction or for all.
 
@@ -236,7 +261,14 @@ def _time(
 
 
 def _cpu(
-    name: str, title: str, short: str, whole: str, *, main: bool = True, extreme: bool = False
+    name: str,
+    title: str,
+    short: str,
+    whole: str,
+    *,
+    main: bool = True,
+    extreme: bool = False,
+    number: Number | None = None,
 ) -> Metric:
     return Metric(
         name=name,
@@ -248,9 +280,25 @@ def _cpu(
         better="lower",
         main=main,
         definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
-        numbers=(_of(_weighted_mean),),
+        numbers=(number or _of(_weighted_mean),),
         probes=_LOADS,
         extreme=extreme,
+    )
+
+
+def _energy(name: str, title: str, unit: str, definition: str, number: Number) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=title,
+        unit=unit,
+        display_unit=unit,
+        decimals=2,
+        better="lower",
+        main=False,
+        definition=f"{definition}; not measured on machines without readable RAPL",
+        numbers=(number,),
+        probes=_LOADS,
     )
 
 
@@ -397,8 +445,61 @@ METRICS: dict[str, Metric] = {
             "Loaded RTT",
             "median of the round trips while other traffic loads the link",
             _of(_median),
-            probes=(),
+            probes=_RESPONSIVENESS,
             main=False,
+        ),
+        *(
+            metric
+            for way in _WAYS
+            for metric in (
+                Metric(
+                    name=f"responsiveness_{way}",
+                    title=f"Responsiveness under load, {way}",
+                    short=f"RPM {way}",
+                    unit="1/min",
+                    display_unit="1/min",
+                    decimals=0,
+                    better="higher",
+                    definition="round trips per minute under load (draft-ietf-ippm-responsiveness, without TLS)",
+                    numbers=(_of(_mean, "responsiveness", way),),
+                    probes=_RESPONSIVENESS,
+                    extreme=True,
+                ),
+                _time(
+                    f"response_time_{way}",
+                    f"Response time under load, {way}",
+                    f"Response {way}",
+                    "60,000 ms over the responsiveness",
+                    _of(_mean, "response_time", way),
+                    probes=_RESPONSIVENESS,
+                ),
+                _time(
+                    f"rtt_loaded_{way}",
+                    f"Round-trip time under load, {way}",
+                    f"Loaded RTT {way}",
+                    "median round trip of datagrams at a fixed interval while TCP loads that direction",
+                    _of(_median, "rtt_loaded", way),
+                    probes=_RESPONSIVENESS,
+                ),
+                _time(
+                    f"rtt_loaded_p99_{way}",
+                    f"Round-trip time under load, {way}, 99th percentile",
+                    f"Loaded RTT p99 {way}",
+                    "99th percentile of the same round trips",
+                    _of(_p99, "rtt_loaded", way),
+                    probes=_RESPONSIVENESS,
+                    main=False,
+                ),
+                _time(
+                    f"delay_loaded_{way}",
+                    f"One-way delay under load, {way}",
+                    f"Loaded delay {way}",
+                    "median one-way delay of the same datagrams in the direction of the load",
+                    _of(_median, "delay_loaded", way),
+                    probes=_RESPONSIVENESS,
+                    main=False,
+                ),
+            )
         ),
         _time(
             "delay",
@@ -514,6 +615,15 @@ METRICS: dict[str, Metric] = {
             )
             for way in _WAYS
         ),
+        _time(
+            "clock_uncertainty",
+            "Uncertainty of one-way delays",
+            "Clock uncertainty",
+            "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
+            _of(_mean),
+            probes=("irtt", "video", "responsiveness"),
+            main=False,
+        ),
         Metric(
             name="late_frames",
             title="Late video frames",
@@ -532,6 +642,15 @@ METRICS: dict[str, Metric] = {
         _cpu("cpu_emulator", "CPU load of the emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU load of sealing and opening", "CPU crypto", "one core"),
         _cpu("cpu_link", "CPU load of the ends of the link", "CPU link", "one core", main=False),
+        _cpu("cpu_core", "CPU load of the busiest core", "CPU core", "one core", main=False, number=_busiest),
+        _energy("energy", "Energy of the machines", "J", "RAPL, all packages, over the window", _energy_j),
+        _energy(
+            "energy_per_gbit",
+            "Energy per payload",
+            "J/Gbit",
+            "energy of the machines (RAPL) over the payload that reached the receiver in the same window",
+            _energy_per_gbit,
+        ),
         _percent(
             "airtime",
             "Airtime in use",
@@ -545,6 +664,14 @@ METRICS: dict[str, Metric] = {
             "Retries",
             "Retries",
             "share of retransmissions among all transmissions of MPDUs",
+            _of(_weighted_mean),
+            probes=_LOADS,
+        ),
+        _percent(
+            "channel_busy",
+            "Channel occupancy",
+            "Channel busy",
+            "share of the time in which the radios sensed their channel busy, mean over the radios",
             _of(_weighted_mean),
             probes=_LOADS,
         ),

@@ -139,11 +139,19 @@ _OF_KIND: Final = tuple(
 
 
 CLAIM_METRICS: Final = (
-    *("throughput", "rtt", "rtt_p99", "rtt_sockperf", "rtt_loaded", "delay", "delay_p99", "delay_mean"),
-    *("video_rtt", "frame_delay", "jitter", "loss", "ftp_rate", "ftp_rate_steady"),
+    *("throughput", "rtt", "rtt_p99", "rtt_sockperf", "rtt_loaded"),
+    *(
+        f"{metric}_{way}"
+        for way in ("up", "down")
+        for metric in ("responsiveness", "response_time", "rtt_loaded", "rtt_loaded_p99", "delay_loaded")
+    ),
+    *("delay", "delay_p99", "delay_mean", "video_rtt", "frame_delay", "jitter", "loss"),
+    *("ftp_rate", "ftp_rate_steady"),
     *("delay_idle_up", "delay_idle_down", "ipdv_up", "ipdv_down", "loss_idle_up", "loss_idle_down"),
-    *("late_frames", "cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link"),
-    *("airtime", "retries", "phy_rate", "snr", "noise", "mic_time", "cipher_time", "seal_time", "open_time"),
+    *("clock_uncertainty", "late_frames"),
+    *("cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_core"),
+    *("energy", "energy_per_gbit", "airtime", "retries", "channel_busy", "phy_rate", "snr", "noise"),
+    *("mic_time", "cipher_time", "seal_time", "open_time"),
     *("printed_mic_time", "printed_cipher_time"),
 )
 """The metrics of `airtoll.stats`, which this package cannot import; a test compares both."""

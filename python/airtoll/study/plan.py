@@ -311,7 +311,9 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
     window_s = method.warmup + method.duration
     taken_s = (
         sum(
-            _cpu_probe_s(run.cell) if PROBES[probe].of_cpu else window_s
+            _cpu_probe_s(run.cell)
+            if PROBES[probe].of_cpu
+            else PROBES[probe].windows * window_s + PROBES[probe].extra_s
             for probe in method.probes
             if measures(probe, run.cell) and not (plan.clock == "virtual" and PROBES[probe].real_time)
         )
@@ -329,7 +331,7 @@ def measures(probe: str, cell: Cell) -> bool:
     """Whether the probe of that name can measure the cell."""
     if (entry := PROBES.get(probe)) is None:  # a probe that no study can name has no restrictions
         return True
-    if entry.real_time and cell.lab == "sim":
+    if entry.in_sim is None and cell.lab == "sim":
         return False
     if entry.of_cpu:
         return cell.security != "open"

@@ -15,13 +15,17 @@ class ProbeEntry:
     """The properties of a probe that studies rely on."""
 
     on_hosts: str  # "module:class" of the probe in labs with hosts
-    in_sim: str | None = None  # "module:class" of its traffic model in lab sim
+    in_sim: str | None = (
+        None  # "module:class" of its traffic model in lab sim, which leaves out probes without one
+    )
     transport: str | None = None  # required transport protocol; None: any
     paced: bool = False  # sends at the rate of `offered`, and replaces throughput over UDP
     ip: str | None = None  # required IP version; None: any
     of_cpu: bool = False  # measures only the host's CPU: no traffic, no window
-    real_time: bool = False  # requires the machine's own clock: left out in virtual time and in lab sim
+    real_time: bool = False  # requires the machine's own clock: left out in virtual time
     cross_check: bool = False  # repeats another probe with another tool: never makes a run invalid
+    windows: int = 1  # times that it measures for the duration of the method
+    extra_s: float = 0.0  # time that it takes beyond its windows
     least_b: int = 0  # smallest packet size, which its own headers fill
     tool: str = ""  # the program on hosts, if several programs could measure the same
     measures: str = ""  # text of reports for its measurements; "": its name
@@ -52,6 +56,19 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         cross_check=True,
         tool="sockperf",
         measures="round-trip times over IPv4 as a cross-check",
+    ),
+    "responsiveness": ProbeEntry(
+        on_hosts="airtoll.probes.responsiveness:Responsiveness",
+        transport="tcp",
+        windows=2,
+        extra_s=16.0,  # seven intervals of one second in each direction, and connections that end
+        tool="load",
+        measures="responsiveness and delay under load in each direction",
+        metrics=tuple(
+            f"{metric}_{way}"
+            for way in ("up", "down")
+            for metric in ("responsiveness", "response_time", "rtt_loaded")
+        ),
     ),
     "irtt": ProbeEntry(
         on_hosts="airtoll.probes.irtt:Irtt",

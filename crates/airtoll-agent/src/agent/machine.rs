@@ -27,7 +27,7 @@ pub fn facts() -> Value {
         "os": os_name(),
         "processor": processor(),
         "cores": thread::available_parallelism().ok().map(std::num::NonZero::get),
-        "memory_bytes": memory_b("MemTotal"),
+        "memory_bytes": text("/proc/meminfo").and_then(|lines| memory_in(&lines, "MemTotal")),
         "cpu_governor": text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     })
 }
@@ -59,8 +59,7 @@ fn processor() -> Option<String> {
 }
 
 /// A line of /proc/meminfo, in octets.
-pub(super) fn memory_b(name: &str) -> Option<u64> {
-    let lines = text("/proc/meminfo")?;
+pub(super) fn memory_in(lines: &str, name: &str) -> Option<u64> {
     let line = lines
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -94,9 +93,16 @@ impl CpuTimes {
     /// # Errors
     /// The file cannot be read or has an unknown form.
     pub fn read() -> io::Result<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat")?)
+    }
+
+    /// The times in the text of /proc/stat, which has just been read.
+    ///
+    /// # Errors
+    /// The text has an unknown form.
+    pub fn parse(lines: &str) -> io::Result<Self> {
         let at_ns = monotonic_ns();
         let ticks_per_s = ticks_per_s()?;
-        let lines = fs::read_to_string("/proc/stat")?;
         let cores = lines
             .lines()
             .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))

@@ -14,12 +14,17 @@
 //! - [`at_end`]: commands that restore the host
 //! - [`machine`]: facts and CPU times of the machine
 //! - [`sampling`]: readings at a fixed rate
+//! - [`links`], [`nl80211`]: states and events of network interfaces, and of radios
+//! - [`netlink`]: requests to the kernel
 //! - [`sockets`]: the kernel's tables of sockets
 
 pub mod at_end;
 mod files;
 pub mod frame;
+mod links;
 pub mod machine;
+mod netlink;
+mod nl80211;
 mod output;
 pub mod process_ids;
 mod processes;

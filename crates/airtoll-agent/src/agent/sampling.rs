@@ -1,17 +1,25 @@
-//! Readings of the machine at a fixed rate, without a process per reading.
+//! Readings of the machine and of its radios at a fixed rate, without a process per reading.
+//!
+//! A row has the time of its reading, `t_ns` of the monotonic clock, and the values that were asked for. A value that the
+//! machine does not have is absent. Events since the previous row are in `events`, each with the time at which a reading
+//! found it. The first row is read when the sampling starts, and the last one when it ends.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wlan_host::clock::monotonic_ns;
 
+use super::links::Links;
 use super::machine::{self, CpuTimes};
+use super::nl80211::Radios;
 use super::output::Output;
 
 /// Highest rate of readings, in Hz.
@@ -20,12 +28,17 @@ const RATE_MAX_HZ: f64 = 1000.0;
 /// Rows are sent together after this time.
 const BATCH: Duration = Duration::from_millis(250);
 
+/// Time between two readings of memory and of channels, which take the kernel or the radio's firmware longer than the
+/// others. The first and the last row have them too.
+const SLOW_PERIOD: Duration = Duration::from_millis(250);
+
 /// The readings to take, and their rate.
 #[derive(Debug, Deserialize)]
 pub struct Sampling {
     rate_hz: f64,
-    /// Network interfaces whose state is read: whether it has a carrier.
-    #[serde(default)]
+    /// Whether to read CPU times, memory and energy, which all network namespaces of a machine share.
+    machine: bool,
+    /// Network interfaces, whose carriers, peers and channels are read.
     interfaces: Vec<String>,
 }
 
@@ -54,16 +67,22 @@ impl Samplers {
         let (stop, stopped) = mpsc::channel();
         let output = output.clone();
         let thread = thread::spawn(move || {
-            let sources = Sources::find(sampling.interfaces);
+            let mut sources = Sources::find(&sampling);
             let period = Duration::from_secs_f64(1.0 / sampling.rate_hz);
             let (mut due, mut sent, mut rows) = (Instant::now(), Instant::now(), Vec::new());
             loop {
-                rows.push(sources.read());
-                due += period;
+                rows.push(sources.read(false));
+                // A reading that the machine delayed is not made up for: rows are no closer than the period.
+                while due <= Instant::now() {
+                    due += period;
+                }
                 let ended = match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
                     Err(RecvTimeoutError::Timeout) => false,
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
                 };
+                if ended {
+                    rows.push(sources.read(true));
+                }
                 if ended || sent.elapsed() >= BATCH {
                     output.send(&json!({"sampler": number, "rows": rows}), &[]);
                     (sent, rows) = (Instant::now(), Vec::new());
@@ -91,64 +110,212 @@ impl Samplers {
     }
 }
 
-/// The files that are read.
+/// The sources of readings.
 struct Sources {
-    /// Packages of the processor: RAPL counts their energy in microjoules up to a maximum.
-    energy: Vec<PathBuf>,
-    interfaces: Vec<(String, PathBuf)>,
+    slow_due: Instant,
+    machine: Option<Machine>,
+    links: Option<Links>,
+    radios: Option<Radios>,
 }
 
 impl Sources {
-    fn find(interfaces: Vec<String>) -> Self {
-        let zones = fs::read_dir("/sys/class/powercap").into_iter().flatten();
-        let mut energy: Vec<_> = zones
-            .filter_map(|zone| Some(zone.ok()?.path()))
-            // "intel-rapl:0" is a package; "intel-rapl:0:0" is a part of it. Linux has the same name on AMD.
-            .filter(|zone| zone.to_string_lossy().matches(':').count() == 1)
-            .map(|zone| zone.join("energy_uj"))
-            .filter(|file| fs::read_to_string(file).is_ok())
-            .collect();
-        energy.sort();
-        let interfaces = interfaces
-            .into_iter()
-            .map(|name| {
-                (
-                    name.clone(),
-                    PathBuf::from("/sys/class/net").join(name).join("carrier"),
-                )
-            })
-            .collect();
-        Self { energy, interfaces }
+    fn find(sampling: &Sampling) -> Self {
+        let asks_links = !sampling.interfaces.is_empty();
+        Self {
+            slow_due: Instant::now(),
+            machine: sampling.machine.then(Machine::find),
+            links: asks_links
+                .then(|| Links::watch(&sampling.interfaces).ok())
+                .flatten(),
+            // Kernels without Wi-Fi have no nl80211.
+            radios: asks_links.then(|| Radios::open().ok()).flatten(),
+        }
     }
 
-    /// One row. A reading that the machine does not have is absent.
-    fn read(&self) -> Value {
-        let mut row = json!({});
-        if let Ok(times) = CpuTimes::read() {
-            row["t_ns"] = times.at_ns.into();
-            row["idle_s"] = times.cores.iter().map(|(idle, _)| *idle).collect();
-            row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
+    /// One row.
+    fn read(&mut self, is_last: bool) -> Value {
+        let mut row = json!({"t_ns": monotonic_ns()});
+        let now = Instant::now();
+        let with_slow = is_last || now >= self.slow_due;
+        if with_slow {
+            self.slow_due = now + SLOW_PERIOD;
         }
-        if let Some(available) = machine::memory_b("MemAvailable") {
-            row["available_bytes"] = available.into();
+        if let Some(machine) = &mut self.machine {
+            machine.read(&mut row, with_slow);
         }
-        if !self.energy.is_empty() {
-            row["energy_uj"] = self.energy.iter().map(number_in).collect();
-        }
-        if !self.interfaces.is_empty() {
-            let states = self
-                .interfaces
-                .iter()
-                .map(|(name, file)| (name.clone(), number_in(file)));
-            row["carrier"] = Value::Object(states.collect());
+        if let Some(links) = &mut self.links {
+            let mut events = links.changes();
+            row["carrier"] = links.carriers();
+            if let Some(radios) = &mut self.radios {
+                let read = links
+                    .interfaces()
+                    .map(|(name, index)| (name.to_owned(), Value::Object(radios.read(index, with_slow))));
+                row["radios"] = Value::Object(read.collect());
+                events.extend(radios.events(|index| links.name(index)));
+            }
+            if !events.is_empty() {
+                row["events"] = events.into();
+            }
         }
         row
     }
 }
 
-fn number_in(file: &PathBuf) -> Value {
-    fs::read_to_string(file)
-        .ok()
-        .and_then(|text| text.trim().parse::<u64>().ok())
-        .into()
+/// Files of the machine.
+struct Machine {
+    stat: Option<Reread>,
+    meminfo: Option<Reread>,
+    energy: Vec<Package>,
+}
+
+impl Machine {
+    fn find() -> Self {
+        let zones = fs::read_dir("/sys/class/powercap").into_iter().flatten();
+        let mut zones: Vec<_> = zones
+            .filter_map(|zone| Some(zone.ok()?.path()))
+            // "intel-rapl:0" is a package; "intel-rapl:0:0" is a part of it. Linux has the same name on AMD.
+            .filter(|zone| zone.to_string_lossy().matches(':').count() == 1)
+            .collect();
+        zones.sort();
+        Self {
+            stat: Reread::open("/proc/stat").ok(),
+            meminfo: Reread::open("/proc/meminfo").ok(),
+            energy: zones.iter().filter_map(|zone| Package::open(zone).ok()).collect(),
+        }
+    }
+
+    fn read(&mut self, row: &mut Value, with_slow: bool) {
+        if let Some(times) = self
+            .stat
+            .as_mut()
+            .and_then(|file| CpuTimes::parse(file.text().ok()?).ok())
+        {
+            row["idle_s"] = times.cores.iter().map(|(idle, _)| *idle).collect();
+            row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
+        }
+        if let Some(file) = &mut self.meminfo
+            && with_slow
+        {
+            let available = file
+                .text()
+                .ok()
+                .and_then(|text| machine::memory_in(text, "MemAvailable"));
+            row["available_bytes"] = available.into();
+        }
+        if !self.energy.is_empty() {
+            row["energy_uj"] = self
+                .energy
+                .iter_mut()
+                .map(|package| Value::from(package.read()))
+                .collect();
+        }
+    }
+}
+
+/// A package of the processor, whose energy RAPL counts in microjoules from 0 to a maximum.
+struct Package {
+    counter: Reread,
+    span_uj: u64,
+    last_uj: u64,
+    total_uj: u64,
+}
+
+impl Package {
+    fn open(zone: &Path) -> io::Result<Self> {
+        let mut counter = Reread::open(zone.join("energy_uj"))?;
+        let span = fs::read_to_string(zone.join("max_energy_range_uj"))?;
+        Ok(Self {
+            last_uj: counter.number()?,
+            counter,
+            span_uj: span.trim().parse().map_err(io::Error::other)?,
+            total_uj: 0,
+        })
+    }
+
+    /// The energy since the first reading, in microjoules; `None` if the counter cannot be read.
+    fn read(&mut self) -> Option<u64> {
+        let now_uj = self.counter.number().ok()?;
+        self.total_uj += now_uj
+            .checked_sub(self.last_uj)
+            .unwrap_or_else(|| self.span_uj.saturating_sub(self.last_uj) + now_uj);
+        self.last_uj = now_uj;
+        Some(self.total_uj)
+    }
+}
+
+/// A file of the kernel that is read again and again.
+struct Reread {
+    file: File,
+    octets: Vec<u8>,
+}
+
+impl Reread {
+    fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(path)?,
+            octets: vec![0; 4096],
+        })
+    }
+
+    fn text(&mut self) -> io::Result<&str> {
+        let mut len = 0;
+        loop {
+            let more = self
+                .file
+                .read_at(&mut self.octets[len..], u64::try_from(len).unwrap_or(u64::MAX))?;
+            len += more;
+            if more == 0 {
+                break;
+            }
+            if len == self.octets.len() {
+                self.octets.resize(2 * len, 0);
+            }
+        }
+        std::str::from_utf8(&self.octets[..len]).map_err(io::Error::other)
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        self.text()?.trim().parse().map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zone whose counter has this value.
+    fn zone(name: &str, energy_uj: u64) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("airtoll-rapl-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("max_energy_range_uj"), "1000\n").unwrap();
+        fs::write(folder.join("energy_uj"), format!("{energy_uj}\n")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn energy_continues_when_its_counter_wraps_around() {
+        let folder = zone("wraps", 900);
+        let mut package = Package::open(&folder).unwrap();
+        assert_eq!(package.read(), Some(0));
+        fs::write(folder.join("energy_uj"), "950\n").unwrap();
+        assert_eq!(package.read(), Some(50));
+        fs::write(folder.join("energy_uj"), "30\n").unwrap();
+        assert_eq!(package.read(), Some(130));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn rows_have_what_was_asked_for() {
+        let asked = |machine, interfaces: &[&str]| Sampling {
+            rate_hz: 1.0,
+            machine,
+            interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let row = Sources::find(&asked(true, &[])).read(false);
+        assert!(row["idle_s"].as_array().is_some_and(|cores| !cores.is_empty()));
+        assert!(row["available_bytes"].as_u64() > Some(0) && row.get("carrier").is_none());
+        let row = Sources::find(&asked(false, &["lo"])).read(false);
+        assert_eq!(row["carrier"], json!({"lo": true}));
+        assert!(row["t_ns"].as_u64() > Some(0) && row.get("idle_s").is_none());
+    }
 }

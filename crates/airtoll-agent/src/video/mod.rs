@@ -3,8 +3,8 @@
 //! The sender passes each packet to the network stack when it is due and reports its lateness. Per frame, the
 //! receiver records the number of packets received and the arrival of the last one; over all packets, it records
 //! delay, interarrival jitter and loss. It returns the header of each frame's last packet, so that the sender obtains
-//! a round-trip time per frame from its own clock. One-way delays compare the clocks of both ends, which are the same
-//! clock in network namespaces of one machine.
+//! a round-trip time per frame from its own clock. One-way delays compare the clocks of both ends. The receiver subtracts
+//! the difference of the clocks that it is given: 0 on one machine.
 //!
 //! [`Sender`] and [`Receiver`] are the two ends; [`run`] is the command.
 
@@ -62,17 +62,18 @@ pub struct Window {
     pub closes: Nanos,
 }
 
-const USAGE: &str = "receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS, or send ADDRESS:PORT OPENS_MS CLOSES_MS \
+const USAGE: &str = "receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS AHEAD_NS, or send ADDRESS:PORT OPENS_MS CLOSES_MS \
                      FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED";
 
-/// The command: `receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS`, or
+/// The command: `receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS AHEAD_NS`, or
 /// `send ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED`.
 /// Returns the exit status: 0, 1 for a failure, 2 for an invalid command line. The reason is printed to stderr on one
 /// line.
 ///
 /// The window from `OPENS_MS` to `CLOSES_MS` is relative to the start of the stream. For the sender, the start is
 /// `START_NS` of `CLOCK_MONOTONIC` (0 means now). For the receiver, the start is the capture of frame 0, less than
-/// one frame period later. The rate is that of the pictures; the packet length is the UDP payload. At the end, each
+/// one frame period later. `AHEAD_NS` is the receiver's `CLOCK_MONOTONIC` minus the sender's, and is subtracted from the
+/// times of arrival. The rate is that of the pictures; the packet length is the UDP payload. At the end, each
 /// end prints one line of JSON: [`Received`] or [`Sent`]. An incomplete line is not valid JSON.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("video", USAGE, args, command)
@@ -92,9 +93,10 @@ fn command(args: &[String]) -> Result<(), ProgramError> {
     }
     let fps: NonZeroU32 = parse(fps, "a number of frames per second")?;
     match (action.as_str(), more) {
-        ("receive", [idle]) => {
+        ("receive", [idle, ahead]) => {
             let idle = milliseconds(idle)?;
-            print(&Receiver::bind(address, fps, window)?.receive(idle)?)
+            let ahead_ns = parse(ahead, "a number of nanoseconds")?;
+            print(&Receiver::bind(address, fps, window, ahead_ns)?.receive(idle)?)
         }
         ("send", [start, rate, packet, pacing, seed]) => {
             let config = VideoConfig {

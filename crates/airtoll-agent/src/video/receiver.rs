@@ -161,15 +161,22 @@ pub struct Receiver {
     socket: UdpSocket,
     fps: NonZeroU32,
     window: Window,
+    ahead_ns: i64,
     buffer_b: usize,
 }
 
 impl Receiver {
-    /// Binds to `address`. A stream with `fps` frames per second may arrive from now on.
+    /// Binds to `address`. A stream with `fps` frames per second may arrive from now on. This host's clock is `ahead_ns`
+    /// ahead of the sender's.
     ///
     /// # Errors
     /// The address does not belong to this host, or the port is in use.
-    pub fn bind(address: SocketAddr, fps: NonZeroU32, window: Window) -> Result<Receiver, VideoError> {
+    pub fn bind(
+        address: SocketAddr,
+        fps: NonZeroU32,
+        window: Window,
+        ahead_ns: i64,
+    ) -> Result<Receiver, VideoError> {
         let listening = |error| ProgramError::listening(address, error);
         let socket = UdpSocket::bind(address).map_err(listening)?;
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_B).map_err(|errno| listening(errno.into()))?;
@@ -178,6 +185,7 @@ impl Receiver {
             socket,
             fps,
             window,
+            ahead_ns,
             buffer_b,
         })
     }
@@ -212,7 +220,7 @@ impl Receiver {
                 Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             };
-            let now = Nanos(monotonic_ns());
+            let now = Nanos(monotonic_ns().saturating_add_signed(self.ahead_ns.saturating_neg()));
             let answer = match Datagram::parse(&octets[..len]) {
                 Some(Datagram::Picture(header, picture_b)) => {
                     if log.record(&header, picture_b, now) && header.marker {

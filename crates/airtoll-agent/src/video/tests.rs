@@ -199,7 +199,7 @@ const IDLE: Duration = Duration::from_secs(5);
 #[test]
 fn a_stream_reaches_the_other_end_and_each_frame_is_answered() {
     for (address, pacing) in [("127.0.0.1:0", Pacing::Smooth), ("[::1]:0", Pacing::Burst)] {
-        let receiver = Receiver::bind(address.parse().unwrap(), FPS, SHORT).unwrap();
+        let receiver = Receiver::bind(address.parse().unwrap(), FPS, SHORT, 0).unwrap();
         let config = VideoConfig {
             rate_bps: 5_000_000,
             pacing,
@@ -232,7 +232,7 @@ fn a_stream_reaches_the_other_end_and_each_frame_is_answered() {
 
 #[test]
 fn a_receiver_without_a_sender_times_out() {
-    let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), FPS, SHORT).unwrap();
+    let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), FPS, SHORT, 0).unwrap();
     let received = receiver.receive(Duration::from_millis(1)).unwrap();
     assert_eq!(
         (received.bye, received.packets, received.delay_ns),
@@ -244,7 +244,7 @@ fn a_receiver_without_a_sender_times_out() {
 fn failures_are_reported_in_one_line() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let error = Receiver::bind(address, FPS, SHORT).err().unwrap().to_string();
+    let error = Receiver::bind(address, FPS, SHORT, 0).err().unwrap().to_string();
     assert_eq!(error, format!("port {} is in use", address.port()));
     drop(taken);
     let sender = Sender::connect(address, VideoConfig::high_rate(), now(), SHORT, 1).unwrap();
@@ -269,10 +269,11 @@ fn usage_errors_exit_with_2_and_failures_with_1() {
     for line in [
         "",
         "receive 127.0.0.1:1 0 9 30",
-        "receive localhost 0 9 30 9",
-        "receive 127.0.0.1:1 9 9 30 9",
-        "receive 127.0.0.1:1 0 9 0 9",
-        "receive 127.0.0.1:1 0 9 30 0",
+        "receive localhost 0 9 30 9 0",
+        "receive 127.0.0.1:1 9 9 30 9 0",
+        "receive 127.0.0.1:1 0 9 0 9 0",
+        "receive 127.0.0.1:1 0 9 30 0 0",
+        "receive 127.0.0.1:1 0 9 30 9 soon",
         "send 127.0.0.1:1 0 9 30 0 1e6 1400 smooth 1",
         "send 127.0.0.1:1 0 9 30 0 1000000 1400 rough 1",
         "play 127.0.0.1:1 0 9 30",

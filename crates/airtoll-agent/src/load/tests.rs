@@ -1,0 +1,89 @@
+//! Both ends on loopback.
+
+use std::thread;
+use std::time::Duration;
+
+use super::client::{Client, Measured, Settings};
+use super::protocol::{Direction, ECHO_MIN_B};
+use super::{report, run, server::Server};
+
+fn measure(address: &str, direction: Direction) -> (Settings, Measured) {
+    let settings = Settings {
+        direction,
+        interval: Duration::from_millis(100),
+        connections: 4,
+        limit: Duration::from_secs(8),
+        window: Duration::from_millis(500),
+        probe: Duration::from_millis(20),
+        echo: Duration::from_millis(10),
+        echo_len_b: ECHO_MIN_B,
+    };
+    let server = Server::bind(address.parse().unwrap()).unwrap();
+    let address = server.local_addr().unwrap();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(Duration::from_millis(300)));
+        let measured = Client::new(address, settings).measure().unwrap();
+        serving.join().unwrap().unwrap();
+        (settings, measured)
+    })
+}
+
+#[test]
+fn the_load_flows_in_its_direction_and_probes_are_answered() {
+    for (address, direction) in [("127.0.0.1:0", Direction::Up), ("[::1]:0", Direction::Down)] {
+        let (settings, measured) = measure(address, direction);
+        let loaded = measured
+            .intervals
+            .iter()
+            .filter(|(_, _, octets, _)| *octets > 0)
+            .count();
+        assert!(
+            loaded + 1 >= measured.intervals.len(),
+            "{direction:?}: {:?}",
+            measured.intervals
+        );
+        // On a busy machine, the throughput over loopback may not become stable.
+        if let Some((opens, closes)) = measured.window {
+            assert_eq!(closes - opens, settings.window);
+            assert_eq!(measured.own.len(), measured.foreign.len());
+            assert!(measured.own.len() >= 10, "{}", measured.own.len());
+            assert!(measured.own.iter().all(|(_, took)| took.is_some()));
+            assert!(measured.foreign.iter().all(|(_, took)| took.is_some()));
+        }
+        // Both ends read one clock: the ways there and back make the round trip.
+        let answers: Vec<_> = measured.echoes.iter().filter_map(|echo| echo.answer).collect();
+        assert!(answers.len() * 10 > measured.echoes.len() * 9);
+        for answer in answers {
+            assert!(answer.up_ns >= 0 && answer.down_ns >= 0);
+            assert_eq!(
+                u128::try_from(answer.up_ns + answer.down_ns),
+                Ok(answer.rtt.as_nanos())
+            );
+        }
+        let mut output = Vec::new();
+        report::write(&settings, "127.0.0.1:9".parse().unwrap(), &measured, &mut output).unwrap();
+        let lines: Vec<serde_json::Value> = output
+            .split(|octet| *octet == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect();
+        assert_eq!(lines[0]["direction"], direction.name());
+        assert!(lines[lines.len() - 1].get("end").is_some());
+    }
+}
+
+#[test]
+fn usage_errors_exit_with_2_and_failures_with_1() {
+    let run = |line: &str| run(line.split_whitespace().map(String::from));
+    for line in [
+        "",
+        "serve",
+        "serve 127.0.0.1:1 0",
+        "measure 127.0.0.1:1 sideways 100 1 100 100 10 10 64",
+        "measure 127.0.0.1:1 up 100 0 100 100 10 10 64",
+        "measure 127.0.0.1:1 up 100 1 100 100 10 10 23",
+    ] {
+        assert_eq!(run(line), 2, "{line}");
+    }
+    assert_eq!(run("measure 127.0.0.1:1 up 100 1 100 100 10 10 64"), 1);
+}

@@ -1,0 +1,96 @@
+"""Observation of the hosts, their radios and the link over another probe's measured window.
+
+CPU load, energy and the state of radios mean nothing without the traffic that causes them, and must not include the
+warm-up. They are therefore not probes of their own: a probe that generates traffic calls `over` when its window opens,
+which returns when the window closes, and passes the result to `cpu.samples` and `radio.samples`.
+
+The agent of each host reads the host's state at a fixed rate. The link's counters are read only at both ends of the
+window, because an emulator answers from the thread that keeps the air's time.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from airtoll.labs.base import Link, Process, RadioRate, Reading
+from airtoll.probes.machines import machines
+from airtoll.probes.window import NS_PER_S
+
+MACHINE_HZ: Final = 4.0
+"""Rate of readings of a machine. Idle time has steps of 1/100 s per core, which is 4 % of the time between readings."""
+
+RADIO_HZ: Final = 10.0
+"""Rate of readings of a radio."""
+
+_POLL_S: Final = 0.25
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Totals of the link up to one instant."""
+
+    monotonic_ns: int
+    counters: Mapping[str, Any]
+    attempts: Mapping[tuple[str, str], Mapping[RadioRate, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The observations of a window."""
+
+    before: Totals
+    after: Totals
+    machines: Mapping[str, Sequence[Reading]] = field(default_factory=dict)  # by the endpoint of the samples
+    radios: Mapping[str, Sequence[Reading]] = field(default_factory=dict)  # by the role of the host
+    macs: Mapping[str, str] = field(default_factory=dict)  # roles by the MAC addresses of their radios
+
+    @property
+    def dur_ns(self) -> int:
+        """Length of the window."""
+        return self.after.monotonic_ns - self.before.monotonic_ns
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Events of the hosts' interfaces in the window, in order: `at_s` is the time since its start."""
+        found = [
+            {
+                "at_s": round((event["t_ns"] - readings[0].at_ns) / NS_PER_S, 3),
+                "host": role,
+                **{key: value for key, value in event.items() if key not in ("t_ns", "interface")},
+            }
+            for role, readings in self.radios.items()
+            for reading in readings[1:]
+            for event in reading.events
+        ]
+        return sorted(found, key=lambda event: event["at_s"])
+
+
+def over(link: Link, running: Process, until_s: float) -> Watched:
+    """Observe from now to `until_s` (time.monotonic). Stops early if the process ends."""
+
+    def totals() -> Totals:
+        return Totals(time.monotonic_ns(), link.counters(), link.attempts())
+
+    with ExitStack() as sampling:
+        of_machines = {
+            endpoint: sampling.enter_context(host.sampling(MACHINE_HZ))
+            for endpoint, host in machines(link).items()
+        }
+        of_radios = {
+            role: sampling.enter_context(link.hosts[role].sampling(RADIO_HZ, [interface], machine=False))
+            for role, interface in link.interfaces.items()
+        }
+        before = totals()
+        while (left_s := until_s - time.monotonic()) > 0 and running.poll() is None:
+            # Popen.wait with a timeout would poll every few ms.
+            time.sleep(min(left_s, _POLL_S))
+        after = totals()
+    return Watched(
+        before,
+        after,
+        {endpoint: sampled.readings for endpoint, sampled in of_machines.items()},
+        {role: sampled.readings for role, sampled in of_radios.items()},
+        link.macs,
+    )
