@@ -1,8 +1,10 @@
 """Commands, files, ports and clocks of a host that an agent serves."""
 
+import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -117,6 +119,16 @@ def test_a_transport_that_fails_is_reported_in_its_own_words() -> None:
 def test_a_shell_that_greets_is_no_agent() -> None:
     with pytest.raises(LostError, match=r"^host board: the agent's answer is not readable: .*Welcome"):
         Connection("board", ["echo", "Welcome to board. Have a lot of fun"])
+
+
+def test_an_agent_of_another_version_is_refused() -> None:
+    hello = json.dumps({"agent": "airtoll-agent 0.0.1", "pid": 1})
+    frame = struct.pack(">II", len(hello), 0) + hello.encode()
+    told = "".join(f"\\{octet:03o}" for octet in frame)
+    with pytest.raises(
+        LostError, match=r"^host board: the agent is airtoll-agent 0\.0\.1, and airtoll requires "
+    ):
+        Connection("board", ["sh", "-c", f"printf '{told}'; exec sleep 60"])
 
 
 def test_an_agent_that_does_not_report_is_given_up() -> None:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
+from airtoll import _rust
 from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words
 
@@ -73,10 +74,13 @@ class Connection:
                     raise LostError(f"host {name}: the agent did not report within {timeout_s:.0f} s")
             if self._hello is None:
                 raise LostError(f"host {name}: {self._lost}")
+            if (version := self._hello["agent"]) != _rust.AGENT_VERSION:
+                raise LostError(
+                    f"host {name}: the agent is {version}, and airtoll requires {_rust.AGENT_VERSION}"
+                )
         except BaseException:
             self.close()
             raise
-        self.version: str = self._hello["agent"]
 
     def ask(
         self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any
