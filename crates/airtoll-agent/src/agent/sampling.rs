@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use wlan_host::clock::monotonic_ns;
 
 use super::links::Links;
-use super::machine::{self, CpuTimes};
+use super::machine;
 use super::nl80211::Radios;
 use super::session::Output;
 
@@ -185,13 +185,13 @@ impl Machine {
     }
 
     fn read(&mut self, row: &mut Value, with_slow: bool) {
-        if let Some(times) = self
+        if let Some(cores) = self
             .stat
             .as_mut()
-            .and_then(|file| CpuTimes::parse(file.text().ok()?).ok())
+            .and_then(|file| machine::idle_and_steal_s(file.text().ok()?).ok())
         {
-            row["idle_s"] = times.cores.iter().map(|(idle, _)| *idle).collect();
-            row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
+            row["idle_s"] = cores.iter().map(|(idle, _)| *idle).collect();
+            row["steal_s"] = cores.iter().map(|(_, steal)| *steal).collect();
         }
         if let Some(file) = &mut self.meminfo
             && with_slow
@@ -258,19 +258,14 @@ impl Reread {
     }
 
     fn text(&mut self) -> io::Result<&str> {
-        let mut len = 0;
-        loop {
-            let more = self
-                .file
-                .read_at(&mut self.octets[len..], u64::try_from(len).unwrap_or(u64::MAX))?;
-            len += more;
-            if more == 0 {
-                break;
+        // The kernel composes the text anew for each call, and fills the buffer unless the text ends.
+        let len = loop {
+            let len = self.file.read_at(&mut self.octets, 0)?;
+            if len < self.octets.len() {
+                break len;
             }
-            if len == self.octets.len() {
-                self.octets.resize(2 * len, 0);
-            }
-        }
+            self.octets.resize(2 * len, 0);
+        };
         std::str::from_utf8(&self.octets[..len]).map_err(io::Error::other)
     }
 
