@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use wlan_host::clock::monotonic_ns;
@@ -31,7 +31,7 @@ pub struct Output(Arc<Mutex<Stdout>>);
 
 impl Output {
     /// Sends a frame. Without a controller this process has no purpose: it ends, and the supervisor ends the rest.
-    pub fn send(&self, head: &Value, body: &[u8]) {
+    pub fn send(&self, head: &impl Serialize, body: &[u8]) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if frame::write(&mut *stream, head, body).is_err() {
             exit(1);
