@@ -4,18 +4,14 @@ The agent runs on this machine, through its standard streams. Its clock is this 
 """
 
 import resource
-import sys
 import time
-from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 
 from page import publish
 
 from airtoll.agent import binary
 from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
-from airtoll.guest import boot, recipe
 
 STARTS = 51
 TRIALS = 200
@@ -69,85 +65,13 @@ def sampling() -> str:
             "## Sampling",
             "",
             f"CPU time of the agent over {SAMPLING_S:.0f} s beyond that of an idle agent; one core = 100 %.",
+            "The interface is that of loopback: a radio also has peers and a channel.",
             "",
             "| readings | per second | CPU % | us per reading |",
             "| --- | ---: | ---: | ---: |",
             *rows,
         ]
     )
-
-
-def radio() -> str:
-    """CPU time of an agent that reads a radio with one peer, in a guest with radios of mac80211_hwsim."""
-    kernel = recipe.built()
-    if kernel is None:
-        return f"## Sampling of a radio\n\nNot measured: {recipe.missing()}"
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        job = folder / "job"
-        job.mkdir()
-        (folder / "program.py").write_text(
-            IN_GUEST.format(path=sys.path, rates_hz=RATES_HZ, sampling_s=SAMPLING_S)
-        )
-        script = folder / "script"
-        script.write_text(f"#!/bin/sh\n{sys.executable} {folder}/program.py > /run/job/rows 2>&1\n")
-        script.chmod(0o755)
-        task = {"task": "shell", "environment": {"SHELL": str(script)}}
-        boot.perform(kernel, task, job, clock="real", radios=2)
-        rows = (job / "rows").read_text().splitlines()
-    return "\n".join(
-        [
-            "## Sampling of a radio",
-            "",
-            "The same for a station's radio with one peer, in a guest with mac80211_hwsim.",
-            "",
-            "| per second | CPU % | us per reading |",
-            "| ---: | ---: | ---: |",
-            *rows,
-        ]
-    )
-
-
-IN_GUEST = """
-import sys
-sys.path[:] = {path}
-import resource, subprocess, time
-from airtoll.agent import binary
-from airtoll.agent.connection import Connection
-from airtoll.agent.host import AgentHost
-from airtoll.labs.linux import Linux
-from airtoll.study.cell import Cell
-
-def spent_s():
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-def cost_s(namespace, rate_hz):
-    before_s = spent_s()
-    argv = ["nsenter", f"--net={{namespace}}", "--", str(binary.program()), "serve"]
-    host = AgentHost("sta", Connection("sta", argv), argv[-2:-1])
-    if rate_hz:
-        with host.sampling(rate_hz, ["wlan0"], machine=False) as sampled:
-            time.sleep({sampling_s})
-        assert all(len(reading.peers["wlan0"]) == 1 for reading in sampled.readings)
-    else:
-        time.sleep({sampling_s})
-    host.connection.close()
-    return spent_s() - before_s
-
-subprocess.run(["iw", "reg", "set", "US"], check=True)
-time.sleep(1)
-cell = Cell(
-    lab="linux", topology="point-to-point", phy="vht", bandwidth=80, gi="long", rate="mcs7",
-    transport="udp", ip="ipv4", packet_size=1408, security="ccmp",
-)
-with Linux(clock="real", own_radios=["phy0", "phy1"]).open(cell, seed=1) as link:
-    namespace = link.hosts["sta"].namespace
-    idle_s = cost_s(namespace, 0)
-    for rate_hz in {rates_hz}:
-        share = (cost_s(namespace, rate_hz) - idle_s) / {sampling_s}
-        print(f"| {{rate_hz}} | {{100 * share:.2f}} | {{1e6 * share / rate_hz:.0f}} |")
-"""
 
 
 def _cost_s(rate_hz: float | None, interfaces: tuple[str, ...], *, machine: bool) -> float:
@@ -190,5 +114,5 @@ if __name__ == "__main__":
     publish(
         "What the agent costs a host.",
         "# The agent\n\nMade by `make bench-agent WRITE=docs/measurements/agent.md`. The agent is a local process.",
-        [size, start, sampling, radio, clock],
+        [size, start, sampling, clock],
     )

@@ -11,7 +11,7 @@ from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.labs.base import ClockOffset, CpuTimes, Process
+from airtoll.labs.base import ClockOffset, Process
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
@@ -57,10 +57,6 @@ class AgentHost:
         if self._facts is None:
             self._facts = self.connection.ask("facts").value
         return dict(self._facts)
-
-    def cpu(self) -> CpuTimes:
-        """CPU time of the machine, which all its namespaces share. Differences are accurate to 10 ms per core."""
-        return CpuTimes(**self.connection.ask("cpu").value)
 
     def lacking(self, commands: Sequence[str]) -> list[str]:
         """The commands that the host's search path lacks."""

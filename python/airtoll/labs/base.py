@@ -78,10 +78,6 @@ class Host(Protocol):
         """Description of the machine for the record: kernel, CPU, cores, TCP settings."""
         ...
 
-    def cpu(self) -> "CpuTimes":
-        """CPU time of the whole machine so far."""
-        ...
-
     def program(self, name: str) -> list[str]:
         """The command of one of airtoll's own measuring programs: pingpong, video."""
         ...
@@ -137,14 +133,6 @@ class ClockOffset:
     at_ns: int
     wall_ahead_ns: int = 0  # the host's time of day minus its monotonic clock
     wall_uncertainty_ns: int = 0
-
-
-@dataclass(frozen=True)
-class CpuTimes:
-    """CPU time summed over all cores since boot. Only differences have a meaning."""
-
-    busy_s: float
-    idle_s: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// Longest head, in octets. A longer one is not a frame: the other end is no agent or no controller.
@@ -65,7 +66,7 @@ fn octets(from: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The stream is closed, or a part exceeds its limit.
-pub fn write(to: &mut impl Write, head: &Value, body: &[u8]) -> io::Result<()> {
+pub fn write(to: &mut impl Write, head: &impl Serialize, body: &[u8]) -> io::Result<()> {
     let head = serde_json::to_vec(head)?;
     let too_long = |_| io::Error::from(ErrorKind::InvalidInput);
     to.write_all(&u32::try_from(head.len()).map_err(too_long)?.to_be_bytes())?;

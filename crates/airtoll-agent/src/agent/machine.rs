@@ -9,7 +9,6 @@ use nix::sys::utsname::uname;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use serde_json::{Value, json};
-use wlan_host::clock::monotonic_ns;
 
 use super::process_ids::ProcessId;
 
@@ -75,59 +74,24 @@ pub fn realtime_ns() -> io::Result<i64> {
     Ok(now.tv_sec() * 1_000_000_000 + now.tv_nsec())
 }
 
-/// CPU time of every core since boot, in steps of 1/100 s on most kernels.
+/// Idle time and time of the hypervisor per core since boot, in seconds, in the text of /proc/stat. Most kernels count in
+/// steps of 1/100 s. The rest of a core's time is busy: Linux measures idle time, but counts busy time only at ticks of
+/// its clock, and misses most of the work that timers start between two ticks.
 ///
-/// Busy is the time in which a core was neither idle nor taken by the hypervisor. Linux measures idle time, but counts
-/// busy time only at ticks of its clock, and misses most of the work that timers start between two ticks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CpuTimes {
-    /// The monotonic clock at the reading.
-    pub at_ns: u64,
-    /// Idle time and time of the hypervisor per core, in seconds.
-    pub cores: Vec<(f64, f64)>,
-}
-
-impl CpuTimes {
-    /// Reads /proc/stat.
-    ///
-    /// # Errors
-    /// The file cannot be read or has an unknown form.
-    pub fn read() -> io::Result<Self> {
-        Self::parse(&fs::read_to_string("/proc/stat")?)
-    }
-
-    /// The times in the text of /proc/stat, which has just been read.
-    ///
-    /// # Errors
-    /// The text has an unknown form.
-    pub fn parse(lines: &str) -> io::Result<Self> {
-        let at_ns = monotonic_ns();
-        let ticks_per_s = ticks_per_s()?;
-        let cores = lines
-            .lines()
-            .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
-            .map(|line| {
-                let field = |number| line.split_whitespace().nth(number)?.parse::<f64>().ok();
-                // proc(5): user, nice, system, idle, iowait, irq, softirq, steal
-                Some(((field(4)? + field(5)?) / ticks_per_s, field(8)? / ticks_per_s))
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(|| io::Error::other("/proc/stat has an unknown form"))?;
-        Ok(CpuTimes { at_ns, cores })
-    }
-
-    /// Busy and idle time of all cores together, in seconds. Only differences have a meaning.
-    #[must_use]
-    pub fn total(&self) -> (f64, f64) {
-        let idle: f64 = self.cores.iter().map(|(idle, _)| idle).sum();
-        let steal: f64 = self.cores.iter().map(|(_, steal)| steal).sum();
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "uptimes and numbers of cores are far below 2^53"
-        )]
-        let elapsed = self.cores.len() as f64 * (self.at_ns as f64 / 1e9);
-        (elapsed - idle - steal, idle)
-    }
+/// # Errors
+/// The text has an unknown form.
+pub fn idle_and_steal_s(lines: &str) -> io::Result<Vec<(f64, f64)>> {
+    let ticks_per_s = ticks_per_s()?;
+    lines
+        .lines()
+        .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+        .map(|line| {
+            let field = |number| line.split_whitespace().nth(number)?.parse::<f64>().ok();
+            // proc(5): user, nice, system, idle, iowait, irq, softirq, steal
+            Some(((field(4)? + field(5)?) / ticks_per_s, field(8)? / ticks_per_s))
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| io::Error::other("/proc/stat has an unknown form"))
 }
 
 /// CPU time of all threads of a process, in seconds; `None` if it has ended.

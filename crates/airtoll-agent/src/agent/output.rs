@@ -4,7 +4,7 @@ use std::io::Stdout;
 use std::process::exit;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::frame;
 
@@ -20,7 +20,7 @@ impl Output {
     }
 
     /// Sends a frame. Without a controller this process has no purpose: it ends, and the supervisor ends the rest.
-    pub fn send(&self, head: &Value, body: &[u8]) {
+    pub fn send(&self, head: &impl Serialize, body: &[u8]) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if frame::write(&mut *stream, head, body).is_err() {
             exit(1);

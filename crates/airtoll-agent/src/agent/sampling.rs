@@ -13,12 +13,12 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wlan_host::clock::monotonic_ns;
 
 use super::links::Links;
-use super::machine::{self, CpuTimes};
+use super::machine;
 use super::nl80211::Radios;
 use super::output::Output;
 
@@ -40,6 +40,33 @@ pub struct Sampling {
     machine: bool,
     /// Network interfaces, whose carriers, peers and channels are read.
     interfaces: Vec<String>,
+}
+
+/// Rows on their way to the controller.
+#[derive(Serialize)]
+struct Batch<'b> {
+    sampler: u32,
+    rows: &'b [Row],
+}
+
+/// One reading. Values that are absent are left out.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    t_ns: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    idle_s: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steal_s: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    available_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    energy_uj: Vec<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carrier: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    radios: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<Value>,
 }
 
 /// The running samplers, by the number that the controller gave them.
@@ -84,8 +111,15 @@ impl Samplers {
                     rows.push(sources.read(true));
                 }
                 if ended || sent.elapsed() >= BATCH {
-                    output.send(&json!({"sampler": number, "rows": rows}), &[]);
-                    (sent, rows) = (Instant::now(), Vec::new());
+                    output.send(
+                        &Batch {
+                            sampler: number,
+                            rows: &rows,
+                        },
+                        &[],
+                    );
+                    sent = Instant::now();
+                    rows.clear();
                 }
                 if ended {
                     return;
@@ -133,8 +167,11 @@ impl Sources {
     }
 
     /// One row.
-    fn read(&mut self, is_last: bool) -> Value {
-        let mut row = json!({"t_ns": monotonic_ns()});
+    fn read(&mut self, is_last: bool) -> Row {
+        let mut row = Row {
+            t_ns: monotonic_ns(),
+            ..Row::default()
+        };
         let now = Instant::now();
         let with_slow = is_last || now >= self.slow_due;
         if with_slow {
@@ -145,17 +182,15 @@ impl Sources {
         }
         if let Some(links) = &mut self.links {
             let mut events = links.changes();
-            row["carrier"] = links.carriers();
+            row.carrier = Some(links.carriers());
             if let Some(radios) = &mut self.radios {
                 let read = links
                     .interfaces()
                     .map(|(name, index)| (name.to_owned(), Value::Object(radios.read(index, with_slow))));
-                row["radios"] = Value::Object(read.collect());
+                row.radios = Some(Value::Object(read.collect()));
                 events.extend(radios.events(|index| links.name(index)));
             }
-            if !events.is_empty() {
-                row["events"] = events.into();
-            }
+            row.events = events;
         }
         row
     }
@@ -184,31 +219,23 @@ impl Machine {
         }
     }
 
-    fn read(&mut self, row: &mut Value, with_slow: bool) {
-        if let Some(times) = self
+    fn read(&mut self, row: &mut Row, with_slow: bool) {
+        if let Some(cores) = self
             .stat
             .as_mut()
-            .and_then(|file| CpuTimes::parse(file.text().ok()?).ok())
+            .and_then(|file| machine::idle_and_steal_s(file.text().ok()?).ok())
         {
-            row["idle_s"] = times.cores.iter().map(|(idle, _)| *idle).collect();
-            row["steal_s"] = times.cores.iter().map(|(_, steal)| *steal).collect();
+            (row.idle_s, row.steal_s) = cores.into_iter().unzip();
         }
         if let Some(file) = &mut self.meminfo
             && with_slow
         {
-            let available = file
+            row.available_bytes = file
                 .text()
                 .ok()
                 .and_then(|text| machine::memory_in(text, "MemAvailable"));
-            row["available_bytes"] = available.into();
         }
-        if !self.energy.is_empty() {
-            row["energy_uj"] = self
-                .energy
-                .iter_mut()
-                .map(|package| Value::from(package.read()))
-                .collect();
-        }
+        row.energy_uj = self.energy.iter_mut().map(Package::read).collect();
     }
 }
 
@@ -258,19 +285,14 @@ impl Reread {
     }
 
     fn text(&mut self) -> io::Result<&str> {
-        let mut len = 0;
-        loop {
-            let more = self
-                .file
-                .read_at(&mut self.octets[len..], u64::try_from(len).unwrap_or(u64::MAX))?;
-            len += more;
-            if more == 0 {
-                break;
+        // The kernel composes the text anew for each call, and fills the buffer unless the text ends.
+        let len = loop {
+            let len = self.file.read_at(&mut self.octets, 0)?;
+            if len < self.octets.len() {
+                break len;
             }
-            if len == self.octets.len() {
-                self.octets.resize(2 * len, 0);
-            }
-        }
+            self.octets.resize(2 * len, 0);
+        };
         std::str::from_utf8(&self.octets[..len]).map_err(io::Error::other)
     }
 
@@ -312,10 +334,14 @@ mod tests {
             interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
         };
         let row = Sources::find(&asked(true, &[])).read(false);
-        assert!(row["idle_s"].as_array().is_some_and(|cores| !cores.is_empty()));
-        assert!(row["available_bytes"].as_u64() > Some(0) && row.get("carrier").is_none());
+        assert!(!row.idle_s.is_empty() && row.idle_s.len() == row.steal_s.len());
+        assert!(row.available_bytes > Some(0) && row.carrier.is_none());
         let row = Sources::find(&asked(false, &["lo"])).read(false);
-        assert_eq!(row["carrier"], json!({"lo": true}));
-        assert!(row["t_ns"].as_u64() > Some(0) && row.get("idle_s").is_none());
+        assert_eq!(row.carrier, Some(serde_json::json!({"lo": true})));
+        let text = serde_json::to_string(&row).unwrap();
+        assert!(
+            text.starts_with(r#"{"t_ns":"#) && !text.contains("idle_s"),
+            "{text}"
+        );
     }
 }

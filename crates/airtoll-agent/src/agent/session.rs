@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use wlan_host::clock::monotonic_ns;
 
 use super::frame::{self, Frame};
-use super::machine::{self, CpuTimes};
+use super::machine;
 use super::output::Output;
 use super::processes::Processes;
 use super::sampling::{Samplers, Sampling};
@@ -44,8 +44,6 @@ enum Request {
     Forget { process: u32 },
     /// Description of the machine.
     Facts,
-    /// Busy and idle time of all cores.
-    Cpu,
     /// The host's clocks when the request arrived and when the answer is sent.
     Clock,
     /// Waits until a server listens or its process has ended.
@@ -201,10 +199,6 @@ impl Session {
                 Ok(Value::Null)
             }
             Request::Facts => Ok(machine::facts()),
-            Request::Cpu => {
-                let (busy_s, idle_s) = CpuTimes::read()?.total();
-                Ok(json!({"busy_s": busy_s, "idle_s": idle_s}))
-            }
             Request::Clock => Ok(json!({
                 "arrived_ns": arrived_ns,
                 "realtime_ns": machine::realtime_ns()?,
