@@ -106,7 +106,7 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
 def test_a_lost_host_is_named_in_every_call(host: AgentHost) -> None:
     process = host.popen(["sleep", "60"])
     os.kill(worker_of(host), signal.SIGKILL)
-    for call in (process.wait, process.poll, host.cpu, lambda: host.run(["true"], 1)):
+    for call in (process.wait, process.poll, host.dropped_datagrams, lambda: host.run(["true"], 1)):
         with pytest.raises(LostError, match=r"^host here: the connection has ended$"):
             wait_until(lambda call=call: call() is None and False, 5)
 
