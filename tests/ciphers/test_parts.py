@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
         for way in speed.WAYS
         if (way.batch, way.operation) == (1, "seal")
     ]
-    ((_, (own, *_)),) = speed.measure(one_by_one, speed.look().backend)
+    own = steady(one_by_one)
     assert own.implementation == "airtoll"
     by_ciphers_us = 8 * 1436 / own.gbit_per_s / 1e3
     found = measured(suite)
@@ -34,6 +35,15 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
     assert found["open"] == pytest.approx(by_ciphers_us, rel=2.0)
     # Neither half is free, and except for noise, neither half takes longer than both together.
     assert max(found["mic"], found["cipher"]) < 1.5 * found["seal"]
+
+
+def steady(case: Sequence[speed.BenchmarkCase]) -> speed.SpeedMeasurement:
+    """The engine's speed. While other work changes the clock of the CPU, a measurement has no result and is repeated."""
+    for _attempt in range(10):
+        ((_, speeds),) = speed.measure(case, speed.look().backend)
+        if speeds:
+            return speeds[0]
+    raise AssertionError("the clock of the CPU was never steady")
 
 
 @pytest.mark.skipif(

@@ -17,6 +17,7 @@ from airtoll.cli import app
 RECORDED = Path(__file__).parents[1] / "importers" / "recorded"
 
 WITHOUT_FACTS = {
+    ("hosts", "restore"): "restores, and prints no facts",
     ("lab", "shell"): "runs until its user ends it",
     ("link", "ap"): "runs until a signal",
     ("link", "sta"): "runs until a signal",

@@ -19,7 +19,8 @@ def named(text: str) -> Iterator[tuple[str, str]]:
     """Table and key of references such as `factors.snr` or `[link] offered`."""
     tables = "|".join(table[0] for table in TABLES if len(table) == 1 and table[0] != "stack")
     for table, key in re.findall(rf"`({tables})\.([a-z_]+)[`.]", text):
-        yield table, key
+        if key != "toml":  # `lab.toml` is the name of a file
+            yield table, key
     for table, key in re.findall(rf"`\[({tables})\]`? `?([a-z_]+)`", text):
         yield table, key
 
