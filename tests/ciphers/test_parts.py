@@ -38,7 +38,7 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
 
 
 def steady(case: Sequence[speed.BenchmarkCase]) -> speed.SpeedMeasurement:
-    """The engine's speed. While other work changes the clock of the CPU, a measurement has no result and is repeated."""
+    """The engine's speed. While other work changes the clock of the CPU, there is no result, and it is repeated."""
     for _attempt in range(10):
         ((_, speeds),) = speed.measure(case, speed.look().backend)
         if speeds:
