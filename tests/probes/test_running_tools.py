@@ -417,8 +417,9 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
     said = {probe.name: probe.missing() for probe in probes_of(PROBES)}
     assert said == {
         "throughput": "the command 'iperf3' is missing: apt-get install iperf3",
-        "rtt": None,  # rtt, video and engine are airtoll's own programs
+        "rtt": None,  # rtt, responsiveness, video and engine are airtoll's own programs
         "sockperf": "the command 'sockperf' is missing: apt-get install sockperf",
+        "responsiveness": None,
         "irtt": "the command 'irtt' is missing: apt-get install irtt",
         "ftp": "the command 'curl' is missing: apt-get install curl",
         "video": None,
@@ -431,7 +432,8 @@ def test_probes_are_found_by_name() -> None:
         assert [probe.name for probe in probes_of(lab=lab)] == ["throughput", "rtt"]
         assert [probe.name for probe in probes_of(["ftp", "irtt"], lab)] == ["ftp", "irtt"]
         with pytest.raises(
-            UsageError, match=r"^probe 'ftpd' is not one of throughput, rtt, (sockperf, )?irtt, ftp"
+            UsageError,
+            match=r"^probe 'ftpd' is not one of throughput, rtt, (sockperf, responsiveness, )?irtt, ftp",
         ):
             probes_of(["ftpd"], lab)
 

@@ -98,6 +98,6 @@ def test_every_declared_class_is_there_and_the_declaration_is_complete(name: str
     assert [probe.name for probe in probes_of([name])] == [name]
     assert PROBES[name].measures
     in_sim = [probe.name for probe in probes_of([name], "sim")]
-    assert in_sim == ([] if PROBES[name].real_time else [name])
+    assert in_sim == ([] if PROBES[name].in_sim is None else [name])
     in_guests = [probe.name for probe in probes_of([name], clock="virtual")]
     assert in_guests == in_sim
