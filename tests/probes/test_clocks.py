@@ -48,7 +48,7 @@ def values(measurement: Measurement, metric: str, direction: str | None = None) 
 
 
 def test_the_offset_of_a_clock_is_within_its_uncertainty(apart: Link) -> None:
-    pair = clocks.Pair(apart.hosts["sta"], apart.hosts["ap"])
+    pair = clocks.ClockPair(apart.hosts["sta"], apart.hosts["ap"])
     pair.close()
     found = pair.at(pair.receiver.before.at_ns)
     assert abs(found.offset_ns - 1500e9) <= found.uncertainty_ns < 1e6
@@ -107,9 +107,9 @@ class Drifting:
         return self._offsets.pop(0)
 
 
-def drifting(set_by_ns: int = 0) -> clocks.Clock:
+def drifting(set_by_ns: int = 0) -> clocks.HostClock:
     host: Any = Drifting(set_by_ns)
-    clock = clocks.Clock(host)
+    clock = clocks.HostClock(host)
     clock.close()
     return clock
 
@@ -123,7 +123,7 @@ def test_a_clock_is_interpolated_between_both_comparisons() -> None:
 
 
 def test_a_time_of_day_that_was_set_is_unknown() -> None:
-    assert drifting().wall_at(5e9) == clocks.Difference(1_050_007, pytest.approx(10_000))
+    assert drifting().wall_at(5e9) == clocks.ClockDifference(1_050_007, pytest.approx(10_000))
     assert drifting(set_by_ns=2_000_000).wall_at(5e9) is None
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from airtoll.labs.base import Host, Link, Reading
+from airtoll.labs.base import Host, HostReading, Link
 from airtoll.probes import cpu, watch
 from airtoll.probes.machines import machines, share_clocks
 from airtoll.probes.watch import Totals, Watched
@@ -21,8 +21,10 @@ class Sampled:
     def __init__(self, interfaces: Sequence[str]) -> None:
         left = {"event": "disconnected", "t_ns": 2 * SECOND_NS}
         self.readings = [
-            Reading(at_ns=SECOND_NS, idle_s=(1.0,), steal_s=(0.0,)),
-            Reading(at_ns=2 * SECOND_NS, idle_s=(2.0,), steal_s=(0.0,), events=(left,) if interfaces else ()),
+            HostReading(at_ns=SECOND_NS, idle_s=(1.0,), steal_s=(0.0,)),
+            HostReading(
+                at_ns=2 * SECOND_NS, idle_s=(2.0,), steal_s=(0.0,), events=(left,) if interfaces else ()
+            ),
         ]
 
     def __enter__(self) -> Self:
@@ -56,13 +58,13 @@ def link(**boot_ids: str | None) -> Link:
     )
 
 
-def reading(second: float, *idle_s: float, steal_s: float = 0.0, **values: Any) -> Reading:
+def reading(second: float, *idle_s: float, steal_s: float = 0.0, **values: Any) -> HostReading:
     steals = (steal_s,) * len(idle_s)
-    return Reading(at_ns=round(second * SECOND_NS), idle_s=idle_s, steal_s=steals, **values)
+    return HostReading(at_ns=round(second * SECOND_NS), idle_s=idle_s, steal_s=steals, **values)
 
 
 def watched(
-    machines: Mapping[str, Sequence[Reading]], before: Mapping[str, Any], after: Mapping[str, Any]
+    machines: Mapping[str, Sequence[HostReading]], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Watched:
     of_first = next(iter(machines.values()))
     opening, closing = (

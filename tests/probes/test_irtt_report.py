@@ -16,7 +16,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import Known, Link
 from airtoll.probes import irtt
 from airtoll.probes.base import Sample
-from airtoll.probes.clocks import Difference
+from airtoll.probes.clocks import ClockDifference
 from airtoll.probes.irtt import Trips
 from airtoll.probes.window import Window
 from airtoll.study.cell import Cell
@@ -29,10 +29,10 @@ RECORDED = Path(__file__).parent / "recorded"
 REPORTS = sorted(file.name for file in RECORDED.glob("irtt-*.json"))
 
 
-SHARED = Difference(0.0, 0.0)
+SHARED = ClockDifference(0.0, 0.0)
 
 
-def read(output: bytes, window: Window = WHOLE, ahead: Difference | None = SHARED) -> Trips:
+def read(output: bytes, window: Window = WHOLE, ahead: ClockDifference | None = SHARED) -> Trips:
     return irtt.read(irtt.parse(output, b"", "irtt"), window, ahead=lambda _: ahead)
 
 
@@ -129,14 +129,14 @@ def test_the_difference_of_the_clocks_is_subtracted_if_its_uncertainty_is_small(
     exact = read(recorded("irtt-ipv4.json"))
     median_ms = median(value or 0.0 for value in values(exact, "delay_idle", "up"))
     offset_ns = -0.1e6 * median_ms
-    apart = read(recorded("irtt-ipv4.json"), ahead=Difference(offset_ns, 0.01e6 * median_ms))
+    apart = read(recorded("irtt-ipv4.json"), ahead=ClockDifference(offset_ns, 0.01e6 * median_ms))
     for way, sign in (("up", 1), ("down", -1)):
         pairs = zip(values(exact, "delay_idle", way), values(apart, "delay_idle", way), strict=True)
         changes_ms = [(later or 0.0) - (earlier or 0.0) for earlier, later in pairs]
         assert changes_ms == pytest.approx([sign * -offset_ns / 1e6] * len(changes_ms))
     (uncertainty,) = values(apart, "clock_uncertainty", "up")
     assert uncertainty == pytest.approx(0.01 * median_ms)
-    unknown = read(recorded("irtt-ipv4.json"), ahead=Difference(0.0, 2e5 * median_ms))
+    unknown = read(recorded("irtt-ipv4.json"), ahead=ClockDifference(0.0, 2e5 * median_ms))
     assert values(unknown, "delay_idle", "up") == values(unknown, "clock_uncertainty", "up") == []
     assert unknown.faults == []
 

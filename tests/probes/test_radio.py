@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import ChannelTimes, Known, PeerStatistics, RadioRate, Reading
+from airtoll.labs.base import ChannelTimes, HostReading, Known, PeerStatistics, RadioRate
 from airtoll.probes import radio
 from airtoll.probes.watch import Totals, Watched
 
@@ -104,9 +104,9 @@ def test_radios_report_about_each_peer_in_each_interval() -> None:
         rates = {"tx_rate": fast, "rx_rate": slow}
         return PeerStatistics(signal_dbm=-40, tx_retries=retries, tx_airtime_us=100 * retries, **rates)
 
-    def readings(peers: Any, first_ns: int) -> list[Reading]:
+    def readings(peers: Any, first_ns: int) -> list[HostReading]:
         return [
-            Reading(at_ns=first_ns + second * SECOND_NS, peers={"wlan0": peers(retries)})
+            HostReading(at_ns=first_ns + second * SECOND_NS, peers={"wlan0": peers(retries)})
             for second, retries in enumerate((10, 13, 13))
         ]
 
@@ -158,15 +158,15 @@ def test_the_phy_rate_is_the_mean_of_all_transmissions_if_the_link_has_no_rate()
     assert phy_rates(Known(rate_kbit_per_s=54_000)) == [54e6]
 
 
-def of_radio(*readings: Reading) -> dict[str, float | None]:
+def of_radio(*readings: HostReading) -> dict[str, float | None]:
     watched = Watched(Totals(0, {}), Totals(SECOND_NS, {}), radios={"sta": readings}, macs=MACS)
     return {s.metric: s.value for s in radio.samples(Known(), watched, t_ns=0) if s.endpoint == "sta"}
 
 
 def test_the_channel_is_busy_for_a_share_of_the_time_on_it() -> None:
-    def reading(mhz: int, active_ms: int | None, busy_ms: int | None) -> Reading:
+    def reading(mhz: int, active_ms: int | None, busy_ms: int | None) -> HostReading:
         channel = ChannelTimes(frequency_mhz=mhz, active_ms=active_ms, busy_ms=busy_ms)
-        return Reading(at_ns=0, channels={"wlan0": channel})
+        return HostReading(at_ns=0, channels={"wlan0": channel})
 
     first = reading(5180, 1000, 100)
     assert of_radio(first, reading(5180, 1500, 220)) == {"channel_busy": pytest.approx(24)}
@@ -176,8 +176,8 @@ def test_the_channel_is_busy_for_a_share_of_the_time_on_it() -> None:
 
 
 def test_events_of_a_link_are_counted_and_named() -> None:
-    def reading(at_ns: int, *events: dict[str, Any]) -> Reading:
-        return Reading(at_ns=at_ns, peers={"wlan0": {}}, events=events)
+    def reading(at_ns: int, *events: dict[str, Any]) -> HostReading:
+        return HostReading(at_ns=at_ns, peers={"wlan0": {}}, events=events)
 
     left = {"event": "disconnected", "interface": "wlan0", "reason": 3, "t_ns": 9 * SECOND_NS // 2}
     country = {"event": "regulatory domain changed", "country": "US", "t_ns": 4 * SECOND_NS}

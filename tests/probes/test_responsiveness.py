@@ -11,7 +11,7 @@ from airtoll.errors import AirtollError
 from airtoll.probes import responsiveness
 from airtoll.probes.base import Sample
 from airtoll.probes.clocks import Difference
-from airtoll.probes.responsiveness import Phase, confidence_of, parse, rounds_of, trimmed_mean_ns
+from airtoll.probes.responsiveness import LoadPhase, confidence_of, parse, rounds_of, trimmed_mean_ns
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -44,11 +44,11 @@ def output(
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def read(text: bytes, since_ns: int = 0, ahead: Difference = SHARED) -> Phase:
+def read(text: bytes, since_ns: int = 0, ahead: Difference = SHARED) -> LoadPhase:
     return responsiveness.read(parse(text, b"", "load"), since_ns, lambda _: ahead)
 
 
-def samples(phase: Phase, metric: str, of: str = "measure") -> list[Sample]:
+def samples(phase: LoadPhase, metric: str, of: str = "measure") -> list[Sample]:
     return [sample for sample in phase.samples if (sample.metric, sample.phase) == (metric, of)]
 
 
@@ -144,7 +144,7 @@ def test_arbitrary_bytes_give_samples_or_an_airtoll_error(noise: bytes, at: int,
     try:
         phase = read(whole[:at] + noise + whole[at + cut :])
     except AirtollError as error:
-        phase = Phase()
+        phase = LoadPhase()
         assert_one_line(str(error))
     for sample in phase.samples:
         assert sample.dur_ns >= 0

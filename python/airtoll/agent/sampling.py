@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from airtoll.agent.connection import Connection, LostError
-from airtoll.labs.base import ChannelTimes, PeerStatistics, RadioRate, Reading
+from airtoll.labs.base import ChannelTimes, HostReading, PeerStatistics, RadioRate
 
 
 class AgentSampling:
@@ -41,7 +41,7 @@ class AgentSampling:
             self._connection.forget("sampler", self._number)
 
     @property
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[HostReading]:
         """The readings so far, in order. Raises LostError if the host is lost."""
         with self._lock:
             if self._lost is not None:
@@ -56,9 +56,9 @@ class AgentSampling:
                 self._rows += head["rows"]
 
 
-def _reading(row: Mapping[str, Any]) -> Reading:
+def _reading(row: Mapping[str, Any]) -> HostReading:
     radios = row.get("radios", {})
-    return Reading(
+    return HostReading(
         at_ns=row["t_ns"],
         idle_s=tuple(row.get("idle_s", ())),
         steal_s=tuple(row.get("steal_s", ())),

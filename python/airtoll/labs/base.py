@@ -119,7 +119,7 @@ class Sampling(Protocol):
     """The readings of a host."""
 
     @property
-    def readings(self) -> Sequence["Reading"]:
+    def readings(self) -> Sequence["HostReading"]:
         """The readings so far, in order. Raises AirtollError if the host is lost."""
         ...
 
@@ -195,7 +195,7 @@ class ChannelTimes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class HostReading:
     """The state of a host at one time. Values that were not asked for, or that the host does not have, are absent."""
 
     at_ns: int  # the host's monotonic clock

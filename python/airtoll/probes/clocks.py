@@ -36,14 +36,14 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
-class Difference:
+class ClockDifference:
     """The clock of one host minus that of another, at some time."""
 
     offset_ns: float
     uncertainty_ns: float
 
 
-class Clock:
+class HostClock:
     """The clock of a host relative to this machine's."""
 
     def __init__(self, host: Host) -> None:
@@ -60,7 +60,7 @@ class Clock:
         """The host's monotonic clock at a time of this machine's, by the comparison before the measurement."""
         return here_ns + self.before.offset_ns
 
-    def at(self, here_ns: float) -> Difference:
+    def at(self, here_ns: float) -> ClockDifference:
         """The host's monotonic clock minus this machine's."""
         before, after = self.before, self.after
         span_ns = after.at_ns - before.at_ns
@@ -68,12 +68,12 @@ class Clock:
         wander_ns = WANDER * max(0.0, min(here_ns - before.at_ns, after.at_ns - here_ns))
         if before.uncertainty_ns == after.uncertainty_ns == 0:
             wander_ns = 0.0  # the same clock
-        return Difference(
+        return ClockDifference(
             before.offset_ns + share * (after.offset_ns - before.offset_ns),
             before.uncertainty_ns + share * (after.uncertainty_ns - before.uncertainty_ns) + wander_ns,
         )
 
-    def wall_at(self, here_ns: float) -> Difference | None:
+    def wall_at(self, here_ns: float) -> ClockDifference | None:
         """The host's time of day minus this machine's monotonic clock; None if the time of day was set meanwhile."""
         before, after = self.before, self.after
         if abs(after.wall_ahead_ns - before.wall_ahead_ns) > STEP_NS:
@@ -81,16 +81,16 @@ class Clock:
         monotonic = self.at(here_ns)
         uncertainty_ns = max(before.wall_uncertainty_ns, after.wall_uncertainty_ns)
         ahead_ns = (before.wall_ahead_ns + after.wall_ahead_ns) / 2
-        return Difference(monotonic.offset_ns + ahead_ns, monotonic.uncertainty_ns + uncertainty_ns)
+        return ClockDifference(monotonic.offset_ns + ahead_ns, monotonic.uncertainty_ns + uncertainty_ns)
 
 
-class Pair:
+class ClockPair:
     """The clocks of a sender and a receiver."""
 
     def __init__(self, sender: Host, receiver: Host) -> None:
         """Compare the clocks now."""
         self.shared = share_clocks(sender, receiver)
-        self.sender, self.receiver = Clock(sender), Clock(receiver)
+        self.sender, self.receiver = HostClock(sender), HostClock(receiver)
 
     def close(self) -> None:
         """Compare the clocks again, after the measurement."""
@@ -102,16 +102,16 @@ class Pair:
         """The receiver's monotonic clock minus the sender's, by the comparison before the measurement."""
         return 0 if self.shared else self.receiver.before.offset_ns - self.sender.before.offset_ns
 
-    def at(self, here_ns: float) -> Difference:
+    def at(self, here_ns: float) -> ClockDifference:
         """The receiver's monotonic clock minus the sender's, at a time of this machine's."""
         if self.shared:
-            return Difference(0.0, 0.0)
+            return ClockDifference(0.0, 0.0)
         return _minus(self.receiver.at(here_ns), self.sender.at(here_ns))
 
-    def wall_at(self, here_ns: float) -> Difference | None:
+    def wall_at(self, here_ns: float) -> ClockDifference | None:
         """The receiver's time of day minus the sender's; None if one of them was set during the measurement."""
         if self.shared:
-            return Difference(0.0, 0.0)
+            return ClockDifference(0.0, 0.0)
         receiver, sender = self.receiver.wall_at(here_ns), self.sender.wall_at(here_ns)
         return None if receiver is None or sender is None else _minus(receiver, sender)
 
@@ -148,8 +148,8 @@ def _compared(host: Host) -> ClockOffset:
     return ClockOffset(0, 0, at_ns, wall_ns - (before_ns + at_ns) // 2, (held_ns + 1) // 2)
 
 
-def _minus(one: Difference, other: Difference) -> Difference:
-    return Difference(one.offset_ns - other.offset_ns, one.uncertainty_ns + other.uncertainty_ns)
+def _minus(one: ClockDifference, other: ClockDifference) -> ClockDifference:
+    return ClockDifference(one.offset_ns - other.offset_ns, one.uncertainty_ns + other.uncertainty_ns)
 
 
 def known(samples: Sequence[Sample], uncertainty_ns: float) -> list[Sample]:

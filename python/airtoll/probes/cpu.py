@@ -26,7 +26,7 @@ emulator does it; frames that cards seal and open are not. The IP stacks of rece
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from airtoll.labs.base import Known, Reading
+from airtoll.labs.base import HostReading, Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S
@@ -62,7 +62,7 @@ def samples(watched: Watched, t_ns: int) -> list[Sample]:
     return found
 
 
-def _of_machine(endpoint: str, readings: Sequence[Reading], t_ns: int, air_s: float) -> Iterator[Sample]:
+def _of_machine(endpoint: str, readings: Sequence[HostReading], t_ns: int, air_s: float) -> Iterator[Sample]:
     opening, closing = readings[0], readings[-1]
     for before, after in pairwise(readings):
         busy_s, all_s = _between(before, after)
@@ -86,7 +86,7 @@ def _counted_s(watched: Watched, counter: str) -> float | None:
     return None if before is None or after is None else after - before
 
 
-def _between(before: Reading, after: Reading) -> tuple[list[float], float]:
+def _between(before: HostReading, after: HostReading) -> tuple[list[float], float]:
     """Busy time per core between two readings, and the time of all cores without that of the hypervisor.
 
     Linux measures idle time, but counts busy time only at ticks of its clock. The rest of a core's time is therefore
@@ -104,7 +104,7 @@ def _between(before: Reading, after: Reading) -> tuple[list[float], float]:
     return busy_s, all_s
 
 
-def _cores(reading: Reading) -> list[tuple[float, float]]:
+def _cores(reading: HostReading) -> list[tuple[float, float]]:
     return list(zip(reading.idle_s, reading.steal_s, strict=True))
 
 

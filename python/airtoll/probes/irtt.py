@@ -157,7 +157,7 @@ class Irtt:
         client += ["-l", str(cell.packet_size), f"--wait={WAIT_S * 1000:g}ms", f"--timeouts={OPEN_TIMEOUTS}"]
         client += ["-Q", "-o", "-", where]
         who = f"irtt client on {sta.name}"
-        pair = clocks.Pair(sta, ap)
+        pair = clocks.ClockPair(sta, ap)
         with process.serving(ap, server, "udp", PORT, f"irtt server on {ap.name}") as serving:
             if serving.poll() is not None:
                 said = process.finish(serving, process.GRACE_S, f"irtt server on {ap.name}")
@@ -200,7 +200,7 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
     return last_words(stderr, stdout).removeprefix("Error: ")
 
 
-Ahead = Callable[[int], clocks.Difference | None]
+Ahead = Callable[[int], clocks.ClockDifference | None]
 """The server's time of day minus the client's, at a time since the client's start in ns; None if it is not known."""
 
 

@@ -41,7 +41,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import ChannelTimes, Known, PeerStatistics, RadioRate, Reading
+from airtoll.labs.base import ChannelTimes, HostReading, Known, PeerStatistics, RadioRate
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 
@@ -125,7 +125,7 @@ def samples(known: Known, watched: Watched, t_ns: int) -> list[Sample]:
     ]
 
 
-def _of_radio(readings: Sequence[Reading]) -> Iterator[RadioValue]:
+def _of_radio(readings: Sequence[HostReading]) -> Iterator[RadioValue]:
     """The values of a radio about its channel and its link over the window."""
     if not readings:
         return
@@ -220,7 +220,9 @@ def _of_peers(watched: Watched, t_ns: int) -> Iterator[Sample]:
                     yield Sample("radio", metric, unit, endpoint, "", t_ns + start_ns, dur_ns, value)
 
 
-def _by_role(reading: Reading, role: str, macs: Mapping[str, str]) -> dict[tuple[str, str], PeerStatistics]:
+def _by_role(
+    reading: HostReading, role: str, macs: Mapping[str, str]
+) -> dict[tuple[str, str], PeerStatistics]:
     """The peers of the host's radio. A peer that is no host of the link is named by its MAC address."""
     return {
         (role, macs.get(mac, mac)): statistics

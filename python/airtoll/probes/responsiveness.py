@@ -70,7 +70,7 @@ AVERAGED: Final = 4
 DEVIATION_MOST: Final = 0.05
 """Largest standard deviation of stable values, over the last of them (SDT of the draft)."""
 
-Confidence = Literal["low", "medium", "high"]
+LoadConfidence = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Rounds:
 
 
 @dataclass(frozen=True)
-class Phase:
+class LoadPhase:
     """One direction, as samples, faults and facts."""
 
     samples: Sequence[Sample] = ()
@@ -138,7 +138,7 @@ class Responsiveness:
         who, served = f"load client on {sta.name}", f"load server on {ap.name}"
         ways: tuple[Way, ...] = ("up", "down")
         raw: dict[str, bytes] = {}
-        phases: list[Phase] = []
+        phases: list[LoadPhase] = []
         reports: list[Report] = []
         commands: list[list[str]] = []
         with process.serving(ap, server, "tcp", PORT, served) as serving:
@@ -154,7 +154,7 @@ class Responsiveness:
                     way,
                     *(f"{number:.0f}" for number in numbers),
                 ]
-                pair = clocks.Pair(sta, ap)
+                pair = clocks.ClockPair(sta, ap)
                 with process.started(sta, client) as measuring:
                     stdout, stderr = process.finish(measuring, timeout_s, who)
                 pair.close()
@@ -228,7 +228,7 @@ def _window(values: Any) -> tuple[int, int]:
     return opens, closes
 
 
-def read(report: Report, since_ns: int, ahead: Callable[[int], clocks.Difference]) -> Phase:
+def read(report: Report, since_ns: int, ahead: Callable[[int], clocks.ClockDifference]) -> LoadPhase:
     """The values of a phase that starts `since_ns` after the start of the probe.
 
     `ahead` is the server's monotonic clock minus the client's, at a time of the phase in ns.
@@ -239,7 +239,7 @@ def read(report: Report, since_ns: int, ahead: Callable[[int], clocks.Difference
         fault = (
             f"load {way}: the throughput of {most} connections did not become stable within {LIMIT_S:.0f} s"
         )
-        return Phase(faults=[fault], facts={"reached": False})
+        return LoadPhase(faults=[fault], facts={"reached": False})
     opens_ns, closes_ns = report.window
     whole = since_ns + opens_ns, closes_ns - opens_ns
     samples = [*_load(report, since_ns), *_echoes(report, since_ns, ahead)]
@@ -255,7 +255,7 @@ def read(report: Report, since_ns: int, ahead: Callable[[int], clocks.Difference
         lost = sum(row[-1] is None for rows in (report.foreign, report.own) for row in rows)
         asked = len(report.foreign) + len(report.own)
         faults.append(f"load {way}: {lost} of {asked} requests had no answer")
-    return Phase(
+    return LoadPhase(
         samples=samples,
         faults=faults,
         facts={
@@ -296,7 +296,7 @@ def trimmed_mean_ns(times_ns: Sequence[int | None]) -> float | None:
     return fmean(answered[:kept]) if 0 < kept <= len(answered) else None
 
 
-def confidence_of(report: Report) -> Confidence:
+def confidence_of(report: Report) -> LoadConfidence:
     """The confidence in the responsiveness: low without four intervals, high if four moving values are stable."""
     assert report.window is not None
     spans = [(start, end) for start, end, *_ in report.intervals if start >= report.window[0]]
@@ -322,7 +322,9 @@ def _load(report: Report, since_ns: int) -> Iterator[Sample]:
             yield Sample(TOOL, "load_throughput", "bit/s", *where, bit_per_s, phase)
 
 
-def _echoes(report: Report, since_ns: int, ahead: Callable[[int], clocks.Difference]) -> Iterator[Sample]:
+def _echoes(
+    report: Report, since_ns: int, ahead: Callable[[int], clocks.ClockDifference]
+) -> Iterator[Sample]:
     assert report.window is not None
     way, (opens_ns, closes_ns) = report.direction, report.window
     sign = -1 if way == "up" else 1

@@ -265,7 +265,7 @@ class _Done:
     commands: list[tuple[list[str], list[str]]]  # receiver and sender
     watched: Watched
     unfetched: int  # packets that arrived when the receivers' socket buffers were full
-    pairs: list[clocks.Pair]  # of each flow
+    pairs: list[clocks.ClockPair]  # of each flow
     start_ns: int  # of the streams, by this machine's monotonic clock
 
 
@@ -281,7 +281,7 @@ def _perform(
     """Play the streams of all flows at the same time."""
     window_ms = [str(math.ceil(moment_s * 1000)) for moment_s in (window.opens_s, window.closes_s)]
     common = [*window_ms, str(FRAMES_PER_S)]
-    pairs = [clocks.Pair(flow.client, flow.server) for flow in flows]
+    pairs = [clocks.ClockPair(flow.client, flow.server) for flow in flows]
     with ExitStack() as running:
         receivers, senders, commands = [], [], []
         for index, (flow, pair) in enumerate(zip(flows, pairs, strict=True)):

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from airtoll.labs.base import Link, Process, RadioRate, Reading
+from airtoll.labs.base import HostReading, Link, Process, RadioRate
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
 
@@ -42,8 +42,10 @@ class Watched:
 
     before: Totals
     after: Totals
-    machines: Mapping[str, Sequence[Reading]] = field(default_factory=dict)  # by the endpoint of the samples
-    radios: Mapping[str, Sequence[Reading]] = field(default_factory=dict)  # by the role of the host
+    machines: Mapping[str, Sequence[HostReading]] = field(
+        default_factory=dict
+    )  # by the endpoint of the samples
+    radios: Mapping[str, Sequence[HostReading]] = field(default_factory=dict)  # by the role of the host
     macs: Mapping[str, str] = field(default_factory=dict)  # roles by the MAC addresses of their radios
 
     @property

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 from airtoll.errors import AirtollError, UsageError
 from airtoll.probes import irtt
 from airtoll.probes.base import Measurement
-from airtoll.probes.clocks import Difference
+from airtoll.probes.clocks import ClockDifference
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.store.importers.files import Document
 from airtoll.store.importers.reading import Asked, FileModel, Format, Reading, checked
@@ -59,7 +59,7 @@ def _read(document: Document, asked: Asked) -> Sequence[Reading]:
         raise UsageError(f"{document.name}: no datagram was sent")
     params = rest.config.params
     window = Window(0.0, params.duration / NS_PER_S)
-    ahead = Difference(0.0, 0.0) if asked.shared_clocks else None
+    ahead = ClockDifference(0.0, 0.0) if asked.shared_clocks else None
     trips = irtt.read(report, window, ahead=lambda _: ahead)
     facts = {
         "tool": "irtt",
