@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from airtoll.errors import AirtollError
 from airtoll.probes import responsiveness
 from airtoll.probes.base import Sample
-from airtoll.probes.clocks import Difference
+from airtoll.probes.clocks import ClockDifference
 from airtoll.probes.responsiveness import LoadPhase, confidence_of, parse, rounds_of, trimmed_mean_ns
 
 MS = 1_000_000
 S = 1_000_000_000
-SHARED = Difference(0.0, 0.0)
+SHARED = ClockDifference(0.0, 0.0)
 
 
 def output(
@@ -44,7 +44,7 @@ def output(
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def read(text: bytes, since_ns: int = 0, ahead: Difference = SHARED) -> LoadPhase:
+def read(text: bytes, since_ns: int = 0, ahead: ClockDifference = SHARED) -> LoadPhase:
     return responsiveness.read(parse(text, b"", "load"), since_ns, lambda _: ahead)
 
 
@@ -79,12 +79,12 @@ def test_load_and_datagrams_are_those_of_the_direction() -> None:
 
 
 def test_one_way_delays_have_the_uncertainty_of_their_clocks() -> None:
-    apart = Difference(offset_ns=40 * MS, uncertainty_ns=0.2 * MS)
+    apart = ClockDifference(offset_ns=40 * MS, uncertainty_ns=0.2 * MS)
     up, down = (read(output(way), ahead=apart) for way in ("up", "down"))
     assert {sample.value for sample in samples(up, "delay_loaded")} == {5}
     assert {sample.value for sample in samples(down, "delay_loaded")} == {45}
     assert [sample.value for sample in samples(up, "clock_uncertainty")] == [0.2]
-    uncertain = read(output("up"), ahead=Difference(40 * MS, 2 * MS))
+    uncertain = read(output("up"), ahead=ClockDifference(40 * MS, 2 * MS))
     assert samples(uncertain, "delay_loaded") == samples(uncertain, "clock_uncertainty") == []
     assert len(samples(uncertain, "rtt_loaded")) == 792
 
