@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import PlainHost, make_link
+from probe_hosts import PlainHost, make_link
 
 from airtoll.labs.base import ClockOffset, Link
 from airtoll.probes import Measurement, clocks
