@@ -20,6 +20,7 @@ from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, Network, Runner, ShellHost
+from airtoll.labs.access_points.base import obstacle as access_point_obstacle
 from airtoll.labs.access_points.fixed import FixedNetwork
 from airtoll.labs.access_points.hook import Hook
 from airtoll.labs.access_points.hostapd import Hostapd
@@ -95,6 +96,13 @@ class Hosts:
             yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
         if cell.stack != "default":
             yield f"stack '{cell.stack}': lab hosts does not change the TCP/IP stack of a machine"
+        table = self.inventory.access_point
+        if table.kind == "hostapd" and (
+            "ap" not in self.inventory.hosts or not self.inventory.hosts["ap"].wireless
+        ):
+            yield f"access_point.kind 'hostapd' requires [hosts.ap] with the key wireless in {self.file}"
+        if table.kind != "fixed" and (obstacle := access_point_obstacle(self._network_of(cell))) is not None:
+            yield obstacle
 
     def missing(self) -> str | None:
         """Reach every host, and restore what a killed airtoll changed there.
