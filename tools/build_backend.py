@@ -47,6 +47,15 @@ def _removed_afterwards(path: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
+@contextmanager
+def _agent_beside() -> Iterator[None]:
+    """Build the agent at the same time: both builds end with a linker that uses one core."""
+    with subprocess.Popen([_AGENT]) as agent:
+        yield
+        if agent.wait() != 0:
+            raise SystemExit(f"{_AGENT.name} failed")
+
+
 def _write_script_of_charts() -> None:
     if _SCRIPT.is_file() or not _SCRIPT_OF_CHARTS.is_file():  # otherwise the source distribution contains it
         vega.write(_SCRIPT_OF_CHARTS)
@@ -59,8 +68,8 @@ def build_editable(
 ) -> str:
     """Build the wheel of an editable installation and return its file name."""
     _write_script_of_charts()
-    subprocess.run([_AGENT], check=True)
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    with _agent_beside():
+        return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None = None) -> str:
