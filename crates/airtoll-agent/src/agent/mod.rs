@@ -7,15 +7,15 @@
 //! When the connection closes, nothing of the measurement remains on the host.
 //!
 //! - [`frame`]: messages on the byte stream
-//! - [`session`]: requests and their answers
+//! - `session`: requests and their answers
 //! - `output`: the stream to the controller
-//! - [`processes`]: commands and their output
+//! - `processes`: commands and their output
 //! - [`process_ids`]: numbers of processes across PID namespaces
 //! - [`at_end`]: commands that restore the host
 //! - [`machine`]: facts and CPU times of the machine
-//! - [`sampling`]: readings at a fixed rate
-//! - [`links`], [`nl80211`]: states and events of network interfaces, and of radios
-//! - [`netlink`]: requests to the kernel
+//! - `sampling`: readings at a fixed rate
+//! - `links`, `nl80211`: states and events of network interfaces, and of radios
+//! - `netlink`: requests to the kernel
 //! - [`sockets`]: the kernel's tables of sockets
 
 pub mod at_end;

@@ -2,17 +2,17 @@
 //! draft-ietf-ippm-responsiveness (its TCP-only case, without TLS), and the delay of datagrams at a fixed interval.
 //!
 //! The client opens connections that carry data in one direction, one more in each interval, until the throughput of
-//! all connections together is stable ([`saturation`]). The link is then in working conditions, and the window opens: no
+//! all connections together is stable (`saturation`). The link is then in working conditions, and the window opens: no
 //! connection is added, and probes measure the time of a TCP handshake, of a request on a new connection, and of a
 //! request between the data of a connection of the load. Datagrams at a fixed interval measure the delay from the start
 //! on. Unlike a ping-pong, they do not wait for an answer, which would sample quiet moments more often than busy ones.
 //!
-//! - [`protocol`]: messages on the connections, and datagrams
-//! - [`server`]: the end that answers
-//! - [`client`]: the end that loads the link and measures; [`connection`]: a connection of the load;
-//!   [`echo`]: datagrams
-//! - [`stream`]: the common parts of both ends of a connection
-//! - [`report`]: what the client prints
+//! - `protocol`: messages on the connections, and datagrams
+//! - `server`: the end that answers
+//! - `client`: the end that loads the link and measures; `connection`: a connection of the load;
+//!   `echo`: datagrams
+//! - `stream`: the common parts of both ends of a connection
+//! - `report`: what the client prints
 
 mod client;
 mod connection;
@@ -41,7 +41,7 @@ const USAGE: &str = "serve ADDRESS:PORT IDLE_MS, or measure ADDRESS:PORT up|down
 ///
 /// `serve` answers on a TCP and a UDP port until no connection has been open for `IDLE_MS`. `measure` loads the link with
 /// at most `CONNECTIONS` connections. If the throughput is not stable after `LIMIT_MS`, it ends; otherwise it measures
-/// for `WINDOW_MS`. It prints the lines of [`report`].
+/// for `WINDOW_MS`. It prints the lines of `report`.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("load", USAGE, args, command)
 }
