@@ -109,7 +109,7 @@ def introduction() -> str:
         "# Lab hosts beside lab air\n\n"
         "`make bench-hosts WRITE=docs/measurements/hosts.md` measures this table: the study kolahi-11ac with its\n"
         f"largest packets and {REPEATS} repeats, in virtual time. In lab hosts, a hook switches the access\n"
-        "point. No SSH server runs in the guest: a script that enters the machine's namespaces stands in for ssh."
+        "point. No SSH server runs in the guest: a script that enters the machine's namespaces replaces ssh."
     )
 
 
