@@ -122,6 +122,7 @@ def _write_ssh(folder: Path) -> None:
     (folder / "sshd_config").write_text(
         f"HostKey {folder}/server\nAuthorizedKeysFile {folder}/authorized\n"
         "PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
+        f"SetEnv XDG_CACHE_HOME={folder}/cache\n"
     )
     for name, text in (
         ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),

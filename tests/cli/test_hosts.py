@@ -86,7 +86,7 @@ def test_a_machine_that_vanishes_costs_its_run_and_not_the_study(
     out = tmp_path / "result"
     argv = [AIRTOLL, "run", study, "--lab", "hosts", "--inventory", inventory, "--out", out]
     with subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        agent = _agent_of_a_measuring_station(running)
+        agent = _agent_of_a_measuring_station(running, inventory)
         os.kill(agent, signal.SIGKILL)
         _, stderr = running.communicate(timeout=120)
     records = list(Result.open(out).records())
@@ -98,15 +98,16 @@ def test_a_machine_that_vanishes_costs_its_run_and_not_the_study(
     assert switched(inventory)[-1] == "restore"
 
 
-def _agent_of_a_measuring_station(running: subprocess.Popen[bytes]) -> int:
-    """The agent under which a ping-pong client runs."""
+def _agent_of_a_measuring_station(running: subprocess.Popen[bytes], inventory: Path) -> int:
+    """The agent under which a ping-pong client runs on a machine of the inventory."""
+    cache = f"{inventory.parent}/cache/".encode()
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert running.poll() is None, running.communicate()
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 argv = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"pingpong" in argv and b"ping" in argv:
+                if argv[0].startswith(cache) and b"pingpong" in argv and b"ping" in argv:
                     return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue  # it has ended
@@ -119,7 +120,7 @@ def test_a_killed_airtoll_leaves_the_access_point_as_it_was(
 ) -> None:
     argv = [AIRTOLL, "run", study, "--lab", "hosts", "--inventory", inventory, "--out", tmp_path / "result"]
     with subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        _agent_of_a_measuring_station(running)
+        _agent_of_a_measuring_station(running, inventory)
         running.kill()
     deadline = time.monotonic() + 20
     while switched(inventory)[-1] != "restore" and time.monotonic() < deadline:
@@ -149,7 +150,7 @@ def test_two_studies_cannot_use_the_same_machines_at_once(
 ) -> None:
     argv = [AIRTOLL, "run", study, "--lab", "hosts", "--inventory", inventory, "--out", tmp_path / "result"]
     with subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        _agent_of_a_measuring_station(running)
+        _agent_of_a_measuring_station(running, inventory)
         done = airtoll("run", study, "--lab", "hosts", "--inventory", inventory)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=60)
