@@ -13,7 +13,7 @@ SSHD = "/usr/sbin/sshd"
 def ssh_config(tmp_path: Path) -> Path:
     """A configuration of ssh whose host `board` is an SSH server that ssh itself starts: no port is opened."""
     if not Path(SSHD).exists():
-        pytest.skip("this machine lacks sshd (openssh-server)")
+        pytest.skip("sshd (openssh-server) is missing")
     Path("/run/sshd").mkdir(exist_ok=True)
     for name in ("server", "user"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)]

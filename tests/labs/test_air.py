@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from agent_processes import wait_until
 
 from airtoll import _rust
 from airtoll.ciphers import Protection
@@ -33,15 +34,6 @@ with Air().open(Cell.model_validate_json(sys.argv[1]), seed=1) as link:
     print(json.dumps([int(command.next_line(time.monotonic() + 10)) for command in commands]), flush=True)
     time.sleep(600)
 """
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def network_namespace(pid: int) -> int:

@@ -10,7 +10,6 @@ import os
 import struct
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -211,8 +210,3 @@ def _frame(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
         raise ValueError("it ends within a frame")
     found: Mapping[str, Any] = json.loads(head)
     return found, body
-
-
-def monotonic_until(timeout_s: float | None) -> float | None:
-    """The end of a waiting time (time.monotonic); None without a limit."""
-    return None if timeout_s is None else time.monotonic() + timeout_s

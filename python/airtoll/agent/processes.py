@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from airtoll.agent.connection import Connection, LostError, monotonic_until
+from airtoll.agent.connection import Connection, LostError
 from airtoll.errors import AirtollError
 
 STREAMS: Final = ("stdout", "stderr")
@@ -73,7 +73,7 @@ class AgentProcess:
 
         Lines that `next_line` returned are not part of the rest. Raises as `wait` does.
         """
-        until_s = monotonic_until(timeout)
+        until_s = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, timeout):
                 raise subprocess.TimeoutExpired(self.args, timeout or 0.0, *self._rest())

@@ -64,62 +64,31 @@ def perform(
         study_text = study.text
         plan = expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios, inventory=inventory)
     with closing(open_lab(plan.runs[0].cell.lab, plan)) as lab:
-        result = _performed(
-            lab,
-            study_text,
-            plan,
-            quick=quick,
-            workers=workers,
-            scheduler=scheduler,
-            out=out,
-            resume=resume,
-            allow_mixed=allow_mixed,
-            pcap=pcap,
-            as_json=as_json,
-        )
+        if pcap and lab.virtual:
+            raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
+        if pcap and (plan.radios or plan.inventory):
+            raise UsageError(
+                "--pcap: airtoll captures emulated air only; capture radios with another radio (iw, tshark)"
+            )
+        console = plain_console(stderr=as_json)
+        probes = probes_of(plan.method.probes, lab.name, plan.clock)
+        check_ready(plan.runs, lab, probes)
+        performer = _performer(plan, workers, scheduler, pcap=pcap)
+        if resume and out is not None:
+            result = Result.resume(out, study_text, plan, allow_mixed=allow_mixed)
+        else:
+            result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
+        with result:
+            _record(console, result, lab, probes, pcap=pcap, performer=performer)
+            data = ReportData.of(result)
+            paths = write_files(data, result.directory)
+        if as_json:
+            print_json(report_json(result, data, paths))
+        else:
+            print_summary(console, result)
+            console.print(f"report: {paths.html}", soft_wrap=True)
     if (too_little := _too_little(result)) is not None:
         raise AirtollError(too_little)
-
-
-def _performed(
-    lab: Lab,
-    study_text: str,
-    plan: Plan,
-    *,
-    quick: bool,
-    workers: int | None,
-    scheduler: str | None,
-    out: Path | None,
-    resume: bool,
-    allow_mixed: bool,
-    pcap: bool,
-    as_json: bool,
-) -> Result:
-    """The result after its remaining runs, with its report."""
-    if pcap and lab.virtual:
-        raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
-    if pcap and plan.radios:
-        raise UsageError(
-            "--pcap: airtoll captures emulated air only; capture radios with another radio (iw, tshark)"
-        )
-    console = plain_console(stderr=as_json)
-    probes = probes_of(plan.method.probes, lab.name, plan.clock)
-    check_ready(plan.runs, lab, probes)
-    performer = _performer(plan, workers, scheduler, pcap=pcap)
-    if resume and out is not None:
-        result = Result.resume(out, study_text, plan, allow_mixed=allow_mixed)
-    else:
-        result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
-    with result:
-        _record(console, result, lab, probes, pcap=pcap, performer=performer)
-        data = ReportData.of(result)
-        paths = write_files(data, result.directory)
-    if as_json:
-        print_json(report_json(result, data, paths))
-    else:
-        print_summary(console, result)
-        console.print(f"report: {paths.html}", soft_wrap=True)
-    return result
 
 
 def _performer(plan: Plan, workers: int | None, scheduler: str | None, *, pcap: bool) -> Performer | None:

@@ -65,7 +65,7 @@ def version(program: str) -> Version | None:
 
 
 def parse_version(text: str) -> Version | None:
-    """The version in the output of one of `PROGRAMS` with -v; None if there is none."""
+    """The version in the output of one of `PROGRAMS` with -v; None if the output has no version."""
     told = re.search(r"^\w+ v(\d+(?:\.\d+)*)", text, re.MULTILINE)
     return None if told is None else tuple(int(number) for number in told[1].split("."))
 

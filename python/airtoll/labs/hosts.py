@@ -193,13 +193,11 @@ class Hosts:
         self._journal = self._access_point = self._network = None
 
     @contextmanager
-    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
+    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:  # noqa: ARG002
         """Switch the access point if necessary, and wait until the stations have joined.
 
         Raises LostError if a host is not reached within the inventory's patience.
         """
-        if pcap is not None:
-            raise UsageError("--pcap: airtoll captures emulated air only; capture radios with another radio")
         of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
         roles = _roles(cell)
         network = self._network_of(cell)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs.access_points.station import NotJoinedError, report
+from airtoll.labs.access_points.station import report
 
 _TIMEOUT_S: Final = 10.0
 _UPLOADED: Final = 1
@@ -119,10 +119,8 @@ def examine(host: AgentHost, interface: str) -> Wifi:
         ) from None
     try:
         link: dict[str, object] | None = report(host, interface)
-    except NotJoinedError:
+    except AirtollError:  # no network, no wpa_supplicant, or one that does not answer this user
         link = None
-    except AirtollError:
-        link = None  # wpa_supplicant is not there, or does not answer this user
     return parse(interface, done.stdout.decode(errors="replace"), link)
 
 

@@ -223,7 +223,7 @@ def _of_peers(watched: Watched, t_ns: int) -> Iterator[Sample]:
 def _by_role(
     reading: HostReading, role: str, macs: Mapping[str, str]
 ) -> dict[tuple[str, str], PeerStatistics]:
-    """The peers of the host's radio. A peer that is no host of the link is named by its MAC address."""
+    """The peers of the host's radio. A peer outside the link is named by its MAC address."""
     return {
         (role, macs.get(mac, mac)): statistics
         for of_interface in reading.peers.values()

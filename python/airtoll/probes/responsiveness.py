@@ -271,7 +271,7 @@ def read(report: Report, since_ns: int, ahead: Callable[[int], clocks.ClockDiffe
 
 
 def rounds_of(report: Report, start_ns: int, end_ns: int) -> Rounds | None:
-    """Round trips per minute of the requests of this time; None if there are none, or too many without an answer."""
+    """Round trips per minute of the requests of this time; None without requests, or if too few were answered."""
 
     def per_minute(*kinds: Sequence[tuple[int, int | None]]) -> float | None:
         """Of the mean time of the kinds, each a trimmed mean."""

@@ -1,4 +1,4 @@
-"""Processes that agents start."""
+"""Processes that agents or labs start."""
 
 import time
 from collections.abc import Callable
