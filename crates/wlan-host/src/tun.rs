@@ -179,7 +179,7 @@ fn open(name: &str, kind: Kind, flags: libc::c_int) -> io::Result<File> {
     Ok(device)
 }
 
-/// Requests all offloads of a device, which are common to its queues, and returns those that the kernel grants.
+/// Requests all offloads of a device, which are common to its queues, and returns the granted offloads.
 fn request_offloads(device: &File) -> Offloads {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
     let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;

@@ -35,7 +35,7 @@ const HEADERS_B: usize = 40;
 const SEGMENT_B: usize = 1382;
 const SEGMENTS: usize = 47;
 
-/// What the workers carried.
+/// The result of [`carry`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
     /// Rate of TCP payload that all workers together sealed, opened and delivered, in Mbit/s.

@@ -18,7 +18,8 @@
 //!
 //! Inbound (`ingress`, `deliver`):
 //! 1. take received frames in the kernel's buffer (sequential)
-//! 2. check each frame, cheapest checks first: length, kind, receiver, transmitter, key, packet number (sequential)
+//! 2. check each frame, cheapest checks first: length, kind, receiver, transmitter, key; per batch, packet numbers
+//!    (sequential)
 //! 3. open the batch in place (parallel over frames)
 //! 4. check for replays (sequential)
 //! 5. coalesce packets of one flow and write them to the device; an access point seals and forwards packets to stations
