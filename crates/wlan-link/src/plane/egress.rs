@@ -36,6 +36,17 @@ pub enum Receiver {
     },
 }
 
+/// The frames of one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Number of frames.
+    pub count: usize,
+    /// Octets of the longest plaintext body.
+    pub longest_b: usize,
+    /// Whether the transport checksum is known to be valid.
+    pub is_checked: bool,
+}
+
 /// The position of a frame in the buffer.
 struct Placed {
     at: usize,
@@ -85,9 +96,8 @@ impl Egress {
         self.frames.len() < BATCH / 2
     }
 
-    /// Adds `count` frames for a receiver and flushes the batch whenever it is full. `fill` writes the plaintext body
-    /// of each frame into a buffer of `longest_b` octets and returns the length of the body. The transport checksum of a
-    /// packet that `is_checked` is known to be valid.
+    /// Adds frames for a receiver and flushes the batch whenever it is full. `fill` writes the plaintext body of each
+    /// frame into a buffer of `longest_b` octets and returns the length of the body.
     ///
     /// # Errors
     /// No frame was added.
@@ -95,8 +105,11 @@ impl Egress {
         &mut self,
         table: &Table,
         to: Receiver,
-        is_checked: bool,
-        (count, longest_b): (usize, usize),
+        Shape {
+            count,
+            longest_b,
+            is_checked,
+        }: Shape,
         mut fill: impl FnMut(usize, &mut [u8]) -> usize,
         outlet: &impl Outlet,
         counters: &Outbound,

@@ -47,6 +47,13 @@ struct Claimed<'f> {
     mpdu: &'f mut [u8],
 }
 
+/// An authentic frame that is no replay.
+struct Taken<'f> {
+    from: Endpoint,
+    mpdu: &'f mut [u8],
+    opened: Opened,
+}
+
 /// Frames with the same claim, which are opened together.
 struct Batch<'f> {
     claim: Option<Claim>,
@@ -189,12 +196,16 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
             }
         }
         counters.crypto_ns.time(|| opener.key.open(&mut jobs));
-        let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
+        let mut taken: ArrayVec<Taken<'f>, BATCH> = ArrayVec::new();
         {
             let mut window = opener.window(claim.tid);
             for (job, from) in jobs.into_iter().zip(from) {
                 match job.verdict().cloned() {
-                    Ok(opened) if window.accept(opened.pn) => taken.push((from, job.mpdu, opened)),
+                    Ok(opened) if window.accept(opened.pn) => taken.push(Taken {
+                        from,
+                        mpdu: job.mpdu,
+                        opened,
+                    }),
                     Ok(_) => counters.replayed.add(1),
                     Err(OpenError::Mic) => counters.forged.add(1),
                     Err(OpenError::Short) => counters.truncated.add(1),
@@ -202,7 +213,7 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
                 }
             }
         }
-        let Some(&(last, ..)) = taken.last() else {
+        let Some(&Taken { from: last, .. }) = taken.last() else {
             return;
         };
         // Every station has the group key and can send in the access point's name (IEEE Std 802.11-2020 12.2.6). Such a
@@ -214,29 +225,22 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
         counters.opened.add(taken.len());
         counters
             .opened_octets
-            .add(taken.iter().map(|(_, mpdu, _)| mpdu.len()).sum());
-        for (from, mpdu, opened) in taken {
+            .add(taken.iter().map(|frame| frame.mpdu.len()).sum());
+        for frame in taken {
             if claim.is_group {
-                self.deliver_group(mpdu, &opened, up);
+                self.deliver_group(frame, up);
             } else {
-                self.deliver(
-                    table,
-                    (claim.station, from),
-                    mpdu,
-                    &opened,
-                    &mut batch.route,
-                    up,
-                    relay,
-                );
+                self.deliver(table, claim.station, frame, &mut batch.route, up, relay);
             }
         }
     }
 
     /// Delivers the payload of an authentic group addressed frame. A packet to an individual address is dropped: only
     /// another station that forges frames would send it to the group.
-    fn deliver_group<'f>(&self, mpdu: &'f mut [u8], opened: &Opened, up: &mut Up<'_, 'f, D>) {
+    fn deliver_group<'f>(&self, frame: Taken<'f>, up: &mut Up<'_, 'f, D>) {
+        let Taken { mpdu, opened, .. } = frame;
         let is_checked = wire::is_checked(mpdu);
-        match self.end.group_body(mpdu, opened.payload.clone()) {
+        match self.end.group_body(mpdu, opened.payload) {
             Ok((ethernet_b, octets)) if is_to_group(ethernet_b, octets) => {
                 up.push(ethernet_b, octets, is_checked);
             }
@@ -249,13 +253,17 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
     fn deliver<'f>(
         &self,
         table: &Table,
-        (station, endpoint): (usize, Endpoint),
-        mpdu: &'f mut [u8],
-        opened: &Opened,
+        station: usize,
+        frame: Taken<'f>,
         route: &mut Option<Route<'f>>,
         up: &mut Up<'_, 'f, D>,
         relay: &mut Egress,
     ) {
+        let Taken {
+            from: endpoint,
+            mpdu,
+            opened,
+        } = frame;
         let counters = &self.counters.inbound;
         let transmitter = table.stations()[station].address;
         if opened.priority == Priority::Management {
@@ -265,7 +273,7 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
             });
         }
         let (is_amsdu, is_checked) = (wire::is_amsdu(mpdu), wire::is_checked(mpdu));
-        let (ethernet_b, octets) = match self.end.body(is_amsdu, &mut mpdu[opened.payload.clone()]) {
+        let (ethernet_b, octets) = match self.end.body(is_amsdu, &mut mpdu[opened.payload]) {
             Ok(Body::Packet { ethernet_b, octets }) => (ethernet_b, octets),
             Ok(Body::Eapol(pdu)) => {
                 return self.control(transmitter, endpoint, true, || ControlBody::Eapol(pdu.to_vec()));

@@ -8,7 +8,7 @@ use wlan_host::offload::{PartialChecksum, VnetHeader};
 
 use super::counters::Outbound;
 use super::device::Device;
-use super::egress::{Egress, Receiver, Unsendable};
+use super::egress::{Egress, Receiver, Shape, Unsendable};
 use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
@@ -205,8 +205,12 @@ impl<'a> Parcel<'a> {
             }
             encapsulation_b + payload_b
         };
-        let shape = (count, encapsulation_b + longest_b);
-        match egress.push(table, to, self.is_checked, shape, fill, outlet, counters) {
+        let shape = Shape {
+            count,
+            longest_b: encapsulation_b + longest_b,
+            is_checked: self.is_checked,
+        };
+        match egress.push(table, to, shape, fill, outlet, counters) {
             Ok(()) => {}
             Err(Unsendable::NoKey) => counters.no_key.add(1),
             Err(Unsendable::TooLong) => counters.too_long.add(1),
