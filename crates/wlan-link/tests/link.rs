@@ -662,6 +662,20 @@ fn a_link_that_cannot_open_reports_the_reason_in_one_line() {
 }
 
 #[test]
+fn several_workers_do_not_share_an_address_or_a_device_with_another_link() {
+    let Some(switch) = Switch::new() else { return };
+    let host = switch.host(1);
+    let refused = host.run(|| {
+        let open = |way| open_workers(way, Kind::Ip, Suite::Ccmp128, 1, 2);
+        let _link = open(Way::Udp4).unwrap();
+        [Way::Udp4, Way::Ethernet].map(|way| open(way).err().map(|error| error.to_string()))
+    });
+    let [address, device] = refused.map(|said| said.expect("the link is refused"));
+    assert!(address.contains("198.51.100.1"), "{address}");
+    assert!(device.contains("link0"), "{device}");
+}
+
+#[test]
 fn a_link_without_capabilities_carries_packets_and_recovers_a_recreated_interface() {
     let Some(switch) = Switch::new() else { return };
     let (way, suite) = (Way::Ethernet, Suite::Ccmp128);
