@@ -15,6 +15,7 @@ mod host;
 mod network;
 mod outcome;
 mod processor;
+mod programs;
 mod saturated;
 mod scenario;
 mod socket;

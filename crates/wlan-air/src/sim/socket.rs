@@ -10,6 +10,10 @@ pub struct UdpSockets {
     /// Whether the hosts have TUN devices with segmentation offload. Such a device takes datagrams from a socket at
     /// once, so that the sender never waits, and delivers datagrams that arrive together as a super-packet.
     pub tun: bool,
+    /// Whether the sender waits by `select(2)`, as iperf3 does: the call ends while less than half of the send buffer is
+    /// in use (`sock_writeable`). Otherwise the sender waits in `write(2)`, which accepts datagrams until the buffer is
+    /// full.
+    pub select: bool,
 }
 
 /// Octets before a packet in its memory (`NET_SKB_PAD`), and after it (`struct skb_shared_info`).
@@ -42,6 +46,8 @@ pub(super) struct Sockets {
     /// Octets of memory of the send and of the receive buffer: Linux doubles the given size. `None`: no limit.
     send_b: Option<u64>,
     receive_b: Option<u64>,
+    /// Memory in use at which the sender waits: the send buffer, or its half.
+    waits_at_b: Option<u64>,
     tun: bool,
     /// Memory of the datagrams that the sender's station holds.
     sent_b: u64,
@@ -54,9 +60,11 @@ pub(super) struct Sockets {
 impl Sockets {
     pub fn new(sockets: UdpSockets) -> Sockets {
         let memory_b = sockets.buffer_b.map(|size_b| 2 * size_b);
+        let send_b = memory_b.filter(|_| !sockets.tun);
         Sockets {
-            send_b: memory_b.filter(|_| !sockets.tun),
+            send_b,
             receive_b: memory_b,
+            waits_at_b: send_b.map(|memory_b| if sockets.select { memory_b / 2 } else { memory_b }),
             tun: sockets.tun,
             sent_b: 0,
             waiting_b: [0; 2],
@@ -64,20 +72,20 @@ impl Sockets {
         }
     }
 
-    /// Datagrams of these packets that the sender's buffer holds: at least one. Linux accepts a datagram while the memory
-    /// in use is below the buffer's (`sock_alloc_send_pskb`).
+    /// Datagrams of these packets that the sender writes before it waits: at least one. Linux accepts a datagram while the
+    /// memory in use is below the buffer's (`sock_alloc_send_pskb`).
     pub fn sendable(&self, packets_len_b: impl Iterator<Item = usize>) -> usize {
-        let Some(memory_b) = self.send_b else {
+        let Some(limit_b) = self.waits_at_b else {
             return usize::MAX;
         };
         let charges_b = packets_len_b.map(|len_b| charge_b(u32::try_from(len_b).unwrap_or(u32::MAX)));
-        let datagrams = memory_b.div_ceil(charges_b.sum::<u64>().max(1)).max(1);
+        let datagrams = limit_b.div_ceil(charges_b.sum::<u64>().max(1)).max(1);
         usize::try_from(datagrams).unwrap_or(usize::MAX)
     }
 
     /// Whether the sender has to wait.
     pub fn is_full(&self) -> bool {
-        self.send_b.is_some_and(|memory_b| self.sent_b >= memory_b)
+        self.waits_at_b.is_some_and(|limit_b| self.sent_b >= limit_b)
     }
 
     /// A packet of the sender reaches its station.
@@ -85,10 +93,12 @@ impl Sockets {
         self.sent_b += charge_b(ip_len_b);
     }
 
-    /// A packet has left the station. Returns whether the sender waited for it.
+    /// A packet has left the station. Returns whether Linux wakes a sender that waits: less than half of the buffer is in
+    /// use (`sock_def_write_space`).
     pub fn release(&mut self, ip_len_b: u32) -> bool {
         self.sent_b = self.sent_b.saturating_sub(charge_b(ip_len_b));
-        self.blocked && !self.is_full() && std::mem::take(&mut self.blocked)
+        let is_writable = self.send_b.is_none_or(|memory_b| self.sent_b < memory_b / 2);
+        is_writable && std::mem::take(&mut self.blocked)
     }
 
     /// A datagram arrives at an end of the flow (`back`: at its start). `more` datagrams may arrive with it. Returns
@@ -124,6 +134,7 @@ mod tests {
         Sockets::new(UdpSockets {
             buffer_b: Some(buffer_b),
             tun,
+            select: false,
         })
     }
 
@@ -174,8 +185,28 @@ mod tests {
         }
         assert!(sockets.is_full());
         sockets.blocked = true;
+        for _ in 0..4 {
+            assert!(!sockets.release(1488), "half of the buffer is in use");
+        }
         assert!(sockets.release(1488));
         assert!(!sockets.release(1488), "the sender waits once");
+    }
+
+    /// Linux 6.18: 2304 octets per datagram, and `select` ends while less than 8192 octets are in use.
+    #[test]
+    fn a_sender_that_waits_by_select_uses_half_of_its_buffer() {
+        let mut sockets = Sockets::new(UdpSockets {
+            buffer_b: Some(8 << 10),
+            tun: false,
+            select: true,
+        });
+        assert_eq!(sockets.sendable([1488].into_iter()), 4);
+        for _ in 0..4 {
+            assert!(!sockets.is_full());
+            sockets.send(1488);
+        }
+        assert!(sockets.is_full());
+        assert_eq!(held(sockets, 1460, true), 7);
     }
 
     /// A TUN device never blocks its sender. The segments of its super-packets take 2448 octets.

@@ -203,12 +203,12 @@ impl Draws {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 37 means, never negative
-    fn exponential(&mut self, mean: f64) -> u64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> u64 {
         (-libm::log(self.unit()) * mean) as u64
     }
 
     /// Standard normal (Box-Muller).
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * libm::log(self.unit())).sqrt();
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
