@@ -15,13 +15,14 @@ impl Network<'_> {
     /// A packet arrives at its destination host.
     pub fn arrive(&mut self, packet: Packet) {
         let Packet { flow, back, more, .. } = packet;
-        let whole = if packet.fragments == 1 {
+        let is_whole = packet.fragments == 1;
+        let whole = if is_whole {
             Some(packet)
         } else {
             self.reassemble(packet)
         };
         if let Some(packet) = whole
-            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more)
+            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more && is_whole)
         {
             if self.sleeps(&packet) {
                 self.wait_for_program(packet);

@@ -102,7 +102,7 @@ impl<'a> Network<'a> {
             sockets: scenario
                 .flows
                 .iter()
-                .map(|flow| Sockets::new(flow.sockets))
+                .map(|flow| Sockets::new(flow.sockets, flow.ip))
                 .collect(),
             programs: flows().map(|(flow, seed)| Programs::new(flow, seed)).collect(),
             outcomes: flows().map(|(flow, seed)| FlowOutcome::of(flow, seed)).collect(),
