@@ -37,18 +37,18 @@ def perform(study: str, directory: Path, *options: str) -> None:
 
 
 @contextmanager
-def performed(name: str, words: dict[str, Any], *options: str) -> Iterator[Result]:
-    """The result of a study with these tables, in lab air."""
+def performed(words: dict[str, Any], *options: str) -> Iterator[Result]:
+    """The result of a study with these tables."""
     with TemporaryDirectory() as folder:
-        file = Path(folder) / f"{name}.toml"
+        file = Path(folder) / "study.toml"
         file.write_text(tomli_w.dumps(words), encoding="utf-8")
-        perform(str(file), Path(folder) / "air", *options)
-        yield Result.open(Path(folder) / "air")
+        perform(str(file), Path(folder) / "result", *options)
+        yield Result.open(Path(folder) / "result")
 
 
 def simulated(plan: Plan, record: RunRecord, **settings: object) -> dict[str, float]:
     """The metrics of the run in lab sim with these settings, its seed and the UDP load that it offered, by iperf3."""
-    cell = record.run.cell.model_copy(update={"lab": "sim"})
+    cell = record.run.cell
     load_bit_per_s = record.probes.get("throughput", {}).get("offered_bit_per_s")
     load = {} if load_bit_per_s is None else {"udp_load": load_bit_per_s / 1e6}
     link = paced_as_measured(plan.link, cell, plan.method) if load else plan.link

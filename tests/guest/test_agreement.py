@@ -9,6 +9,7 @@ from test_runs import airtoll
 
 from airtoll.guest import boot
 from airtoll.labs.sim import simulate
+from airtoll.prediction.predictions import Predictions
 from airtoll.start import main
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
@@ -120,6 +121,23 @@ pacing_timer = "3.7 ms"
 """iperf3 reports the jitter every 100 ms, not a multiple of its timer here; lab sim has the mean over time."""
 
 
+UDP_BUFFERS = f"""
+title = "UDP with buffers of 8 KB"
+lab = "air"
+[factors]
+{COMMON}
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = [256, 1460]
+topology = ["point-to-point", "through-ap"]
+{METHOD}
+[link]
+band = "2.4 GHz"
+udp_buffer = "8192 B"
+beacon_interval = 100
+"""
+
+
 SLOW = """
 title = "Writes of 128 B that take about 130 us each"
 [lab]
@@ -193,6 +211,26 @@ def test_jitter_of_bursts_agrees_with_lab_sim(tmp_path: Path) -> None:
     air, sim = measured(file, "air", "virtual", "jitter"), measured(file, "sim", "real", "jitter")
     assert min(air.values()) > 0.1, "bursts of several datagrams on one medium"
     assert_agreement(air, sim, 0.1)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("lab", ["air", "linux"])
+def test_small_udp_buffers_agree_with_predictions(lab: str, tmp_path: Path) -> None:
+    study, out = tmp_path / "buffers.toml", tmp_path / lab
+    study.write_text(UDP_BUFFERS)
+    airtoll("run", study, "--lab", lab, "--clock", "virtual", "--out", out)
+    result = Result.open(out)
+    predictions = Predictions.of(result.plan)
+    records = {record.run.id: record for record in result.records()}
+    air, sim = {}, {}
+    for run, metric, bit_per_s in per_run(result.samples()):
+        if metric == "throughput":
+            cell = records[run].run.cell
+            load_mbps = records[run].probes["throughput"]["offered_bit_per_s"] / 1e6
+            air[cell] = bit_per_s
+            sim[cell] = predictions[predictions.case(cell, load_mbps)].values["throughput"]
+    assert len(air) == 4
+    assert_agreement(air, sim, 0.06)
 
 
 @pytest.mark.usefixtures("kernel")

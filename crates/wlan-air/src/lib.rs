@@ -38,7 +38,7 @@ pub mod traffic;
 mod readme {}
 
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
-pub use cpu::{Cpu, WakeUp};
+pub use cpu::Cpu;
 pub use medium::{
     Airtime, Beacons, Completion, Counters, Delivery, Event, Fragment, Hearing, Kind, Medium, MediumConfig,
     Outcome, Ppdu, Protection, RequestFn, Route, StationConfig, StationCounters, TxRequest,

@@ -11,8 +11,8 @@ use wlan_air::sim::{
     simulate,
 };
 use wlan_air::tcp::{IpVersion, Window};
-use wlan_air::traffic::Pace;
-use wlan_air::{Cpu, MediumConfig, Nanos, RateControl, StationConfig, WakeUp};
+use wlan_air::traffic::{Pace, WakeUp};
+use wlan_air::{Cpu, MediumConfig, Nanos, RateControl, StationConfig};
 
 /// LLC/SNAP, IPv4 and UDP headers.
 const UDP_HEADERS_B: usize = 8 + 20 + 8;

@@ -19,6 +19,7 @@ mod programs;
 mod saturated;
 mod scenario;
 mod socket;
+mod wake_ups;
 
 pub use network::simulate;
 pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};

@@ -1,7 +1,7 @@
 //! Datagrams at a constant bit rate, spaced as by the programs that measure networks.
 
-use super::{Departure, Draws, TrafficError, check_rate};
-use crate::{Nanos, WakeUp};
+use super::{Departure, Draws, TrafficError, WakeUp, check_rate};
+use crate::Nanos;
 
 /// How a program spaces the datagrams of a constant bit rate. The time that a program takes to send is neglected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,17 +6,19 @@
 //! full.
 //!
 //! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
-//! - [`Pace`]: the programs that a [`Cbr`] imitates;
+//! - [`Pace`]: the programs that a [`Cbr`] imitates; [`WakeUp`]: the time until they run;
 //! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time;
 //! - [`FrameMeter`]: late frames of a video.
 
 mod constant;
 mod meter;
 mod video;
+mod wake_up;
 
 pub use constant::{Cbr, Pace};
 pub use meter::{Delays, FrameMeter, Jitter, Loss, Meter};
 pub use video::{PLAYOUT_DEADLINE, Pacing, RTP_HEADER_LEN_B, Video, VideoConfig, VideoPacket};
+pub use wake_up::WakeUp;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::WakeUp;
 
 #[test]
 fn cbr_packets_are_evenly_spaced_without_drift() {

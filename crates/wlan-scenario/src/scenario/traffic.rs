@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use wlan_air::sim::{End, Flow, Source, Tcp, UdpSockets};
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
-use wlan_air::traffic::{Pace, VideoConfig};
-use wlan_air::{Cpu, Nanos, WakeUp};
+use wlan_air::traffic::{Pace, VideoConfig, WakeUp};
+use wlan_air::{Cpu, Nanos};
 use wlan_frames::LlcSnap;
 
 use super::BadScenario;
