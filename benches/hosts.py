@@ -36,7 +36,7 @@ IN_GUEST = """
 import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from airtoll.guest.inside import TEMPORARY
+from airtoll.guest.job import TEMPORARY
 from machines_on_air import machines
 from airtoll.study import expand, load_study
 (TEMPORARY / "lab").mkdir(exist_ok=True)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from probe_hosts import PlainHost, make_link
 
-from airtoll.labs.base import ClockOffset, Link
+from airtoll.host import ClockOffset
+from airtoll.labs.base import Link
 from airtoll.probes import Measurement, clocks
 from airtoll.probes.base import Sample
 from airtoll.probes.irtt import Irtt

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import pytest
 
-from airtoll.labs.base import Host, HostReading, Link
+from airtoll.host import Host, HostReading
+from airtoll.labs.base import Link
 from airtoll.probes import cpu, watch
 from airtoll.probes.machines import machines, share_clocks
 from airtoll.probes.watch import Totals, Watched

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import ChannelTimes, HostReading, Known, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.labs.base import Known
 from airtoll.probes import radio
 from airtoll.probes.watch import Totals, Watched
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Host, Link
+from airtoll.host import Host
+from airtoll.labs.base import Link
 from airtoll.probes import PROBES, Measurement, ftp, probes_of, process
 from airtoll.probes.flows import flows_of
 from airtoll.probes.ftp import Ftp

@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 
 ANSWER_TIMEOUT_S: Final = 20.0
 """An agent that does not answer within this time is lost, as is a host behind a link that has gone."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from airtoll.agent.connection import Connection, LostError
-from airtoll.labs.base import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
 
 
 class AgentSampling:

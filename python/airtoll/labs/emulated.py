@@ -19,7 +19,8 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Known, last_words, succeed
+from airtoll.host import last_words, succeed
+from airtoll.labs.base import Known
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import NamespaceHost
 from airtoll.labs.sim import closed_forms

@@ -19,7 +19,7 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import joining, wifi
-from airtoll.labs.access_points.base import AccessPoint, Network, Runner, ShellHost
+from airtoll.labs.access_points.base import AccessPoint, ShellHost
 from airtoll.labs.access_points.base import obstacle as access_point_obstacle
 from airtoll.labs.access_points.fixed import FixedNetwork
 from airtoll.labs.access_points.hook import Hook
@@ -30,7 +30,8 @@ from airtoll.labs.access_points.station import NetworkStation, OwnStation, Stati
 from airtoll.labs.base import Known, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
 from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
-from airtoll.labs.journal import HostJournal
+from airtoll.labs.journal import HostJournal, Runner
+from airtoll.labs.network import Network
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack

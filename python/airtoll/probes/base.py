@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.host import machine_lacks
+from airtoll.labs.base import Link
 from airtoll.study.cell import Cell, Method
 
 Phase = Literal["warmup", "measure"]

@@ -26,7 +26,8 @@ emulator does it; frames that cards seal and open are not. The IP stacks of rece
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from airtoll.labs.base import HostReading, Known
+from airtoll.host import HostReading
+from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S

@@ -29,7 +29,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.ciphers.parts import COMMAND, printed_lanes
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, machine_lacks, succeed
+from airtoll.host import Host, machine_lacks, succeed
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S

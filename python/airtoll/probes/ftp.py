@@ -30,7 +30,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll import extras
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words, machine_lacks
+from airtoll.host import Host, last_words, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way, zeros_allowed

@@ -40,7 +40,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words, machine_lacks
+from airtoll.host import Host, last_words, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of

@@ -41,7 +41,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import ChannelTimes, HostReading, Known, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 

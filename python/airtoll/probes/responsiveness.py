@@ -32,7 +32,8 @@ from statistics import fmean, pstdev
 from typing import Any, Final, Literal
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import clocks, process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way

@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window

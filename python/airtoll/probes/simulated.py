@@ -23,7 +23,8 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.host import machine_lacks
+from airtoll.labs.base import Link
 from airtoll.labs.sim import Answer, SimulatedLink
 from airtoll.probes import radio
 from airtoll.probes.base import Lacks, Measurement, Sample

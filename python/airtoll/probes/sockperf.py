@@ -20,7 +20,8 @@ import math
 import re
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.host import machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes.base import Lacks, Measurement
 from airtoll.probes.rtt import RoundTrips, complaint, exchange, samples_of
 from airtoll.probes.window import NS_PER_S, Window

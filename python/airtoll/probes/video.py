@@ -39,7 +39,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import clocks, cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Phase, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from airtoll.labs.base import HostReading, Link, Process, RadioRate
+from airtoll.host import HostReading, Process, RadioRate
+from airtoll.labs.base import Link
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from airtoll.labs.access_points.base import Network
+from airtoll.labs.network import Network
 
 
 class FixedNetwork:

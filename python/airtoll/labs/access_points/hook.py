@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from airtoll.errors import AirtollError, UsageError
+from airtoll.host import last_words
 from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network, Runner
-from airtoll.labs.base import last_words
-from airtoll.labs.journal import HostChange, HostJournal
+from airtoll.labs.journal import HostChange, HostJournal, Runner
+from airtoll.labs.network import Network
 
 _TIMEOUT_S: Final = 300.0
 _PREFIX: Final = "AIRTOLL_"

@@ -7,9 +7,9 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.labs import enterprise, hostapd, joining
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 
 _START_S: Final = 20.0  # includes a scan for neighbours before a channel of 40 MHz
 

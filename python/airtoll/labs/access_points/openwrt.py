@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from airtoll.errors import AirtollError
+from airtoll.host import last_words
 from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network, Runner
-from airtoll.labs.base import last_words
-from airtoll.labs.journal import HostChange, HostJournal
+from airtoll.labs.journal import HostChange, HostJournal, Runner
+from airtoll.labs.network import Network
 
 CONFIG: Final = "/etc/config/wireless"
 _STATUS: Final = ("ubus", "call", "network.wireless", "status")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from airtoll.errors import StoppedError, UsageError
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network
+from airtoll.labs.network import Network
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 _CIPHERS: Final = {

@@ -10,11 +10,11 @@ from typing import Any, Final, Protocol
 from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.errors import AirtollError
+from airtoll.host import last_words
 from airtoll.labs import enterprise, hostapd, iw, joining
-from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
-from airtoll.labs.base import last_words
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 
 _JOIN_S: Final = 30.0  # several scans of wpa_supplicant
 _JOIN_BY_HAND_S: Final = 60.0
