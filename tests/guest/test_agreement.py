@@ -8,11 +8,13 @@ import pytest
 from test_runs import airtoll
 
 from airtoll.guest import boot
-from airtoll.labs.sim import simulate
-from airtoll.prediction.predictions import Predictions
+from airtoll.labs.sim import Sim, simulate
+from airtoll.prediction.predictions import paced_as_measured
+from airtoll.probes import probes_of
 from airtoll.start import main
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
+from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell
 from airtoll.study.scenario import Scenario
 
@@ -215,22 +217,26 @@ def test_jitter_of_bursts_agrees_with_lab_sim(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("lab", ["air", "linux"])
-def test_small_udp_buffers_agree_with_predictions(lab: str, tmp_path: Path) -> None:
+def test_small_udp_buffers_agree_with_lab_sim(lab: str, tmp_path: Path) -> None:
     study, out = tmp_path / "buffers.toml", tmp_path / lab
     study.write_text(UDP_BUFFERS)
     airtoll("run", study, "--lab", lab, "--clock", "virtual", "--out", out)
     result = Result.open(out)
-    predictions = Predictions.of(result.plan)
-    records = {record.run.id: record for record in result.records()}
-    air, sim = {}, {}
+    plan, records = result.plan, {record.run.id: record for record in result.records()}
+    (probe,) = probes_of(("throughput",), "sim")
+    measured, simulated = {}, {}
     for run, metric, bit_per_s in per_run(result.samples()):
         if metric == "throughput":
-            cell = records[run].run.cell
-            load_mbps = records[run].probes["throughput"]["offered_bit_per_s"] / 1e6
-            air[cell] = bit_per_s
-            sim[cell] = predictions[predictions.case(cell, load_mbps)].values["throughput"]
-    assert len(air) == 4
-    assert_agreement(air, sim, 0.06)
+            record = records[run]
+            cell = record.run.cell
+            load_bit_per_s = record.probes["throughput"]["offered_bit_per_s"]
+            method = plan.method.model_copy(update={"udp_load": load_bit_per_s / 1e6})
+            with Sim(paced_as_measured(plan.link, cell, plan.method)).open(cell, record.run.seed) as link:
+                samples = probe.measure(link, cell, method).samples
+            values = {name: value for _, name, value in per_run([Samples.of(run, samples)])}
+            measured[cell], simulated[cell] = bit_per_s, values["throughput"]
+    assert len(measured) == 4
+    assert_agreement(measured, simulated, 0.05)
 
 
 @pytest.mark.usefixtures("kernel")
