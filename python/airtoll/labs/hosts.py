@@ -8,7 +8,7 @@ import ipaddress
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -81,6 +81,7 @@ class Hosts:
         self._access_point: AccessPoint | None = None
         self._stations: dict[str, NetworkStation] = {}
         self._network: Network | None = None
+        self._joined: list[Network] = []
         self._session: int | None = None
         self._network_facts: dict[str, Any] = {}
 
@@ -208,6 +209,8 @@ class Hosts:
         if network != self._network or not self._is_set_up():
             self._switch(network)
             until_s = time.monotonic() + self.inventory.patience
+        else:
+            self._await_stations(network)
         hosts = {role: self._awaited(role, until_s) for role in roles}
         addresses = self._addresses(hosts, cell, until_s)
         for host in hosts.values():
@@ -244,9 +247,9 @@ class Hosts:
             known=known,
             expected={**joining.expected(network), "mismatches": {}},
             interfaces={
-                role: table.wireless
+                role: table.interface
                 for role, table in self.inventory.hosts.items()
-                if role in hosts and table.wireless
+                if role in hosts and table.interface
             },
             macs={} if (bssid := self._network_facts.get("bssid")) is None else {bssid: "ap"},
         )
@@ -298,7 +301,6 @@ class Hosts:
             self._access_point = self._made()
         if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
             self._access_point = self._made()  # the agent was lost, and hostapd with it
-        has_joined = bool(self._network_facts)
         self._network = None  # nothing is known of an access point that failed half-way
         if (obstacle := self._access_point.obstacle(network)) is not None:
             raise UsageError(obstacle)
@@ -306,30 +308,57 @@ class Hosts:
             station.leave()
         of_radios: dict[str, Any] = {}
         facts: dict[str, Any] = {"access_point": self._access_point.switch(network), "wifi": of_radios}
-        wrong: dict[str, list[str]] = {}
+        reports: dict[str, Mapping[str, Any]] = {}
         for role, table in self.inventory.hosts.items():
             if not role.startswith("sta") or table.wireless is None:
                 continue
             if role not in self._stations or self._stations[role].host is not self._hosts[role]:
                 self._stations[role] = self._station(role, table.wireless)
             station = self._stations[role]
-            try:
-                joined = station.join(network)
-            except AirtollError as error:
-                if has_joined and isinstance(station, StationByHand):
-                    raise LostError(str(error)) from error  # it may come back
-                raise
+            # A network that no station has joined yet may have a wrong passphrase: that is an error at once.
+            if network in self._joined or (self._joined and isinstance(station, StationByHand)):
+                reports[role] = self._patiently(station.join, network)
+            else:
+                reports[role] = station.join(network)
             of_radios[role] = wifi.examine(station.host, table.wireless).facts()
-            if differences := mismatches(network, joined):
-                wrong[role] = differences
-            facts = {**joined, **facts}
-        self._network, self._network_facts = network, {**facts, "mismatches": wrong}
+        self._network, self._network_facts = network, facts
+        self._joined.append(network)
+        self._note(network, reports)
+
+    def _await_stations(self, network: Network) -> None:
+        """Wait until all stations are in the network: since the last run, the access point may have restarted.
+
+        Raises LostError if one of them does not join in time.
+        """
+        self._note(
+            network,
+            {role: self._patiently(station.stay, network) for role, station in self._stations.items()},
+        )
+
+    def _patiently(self, join: Callable[[Network], dict[str, Any]], network: Network) -> dict[str, Any]:
+        """The report of a station that joins within the inventory's patience. Raises LostError if it does not."""
+        until_s = time.monotonic() + self.inventory.patience
+        while True:
+            try:
+                return join(network)
+            except AirtollError as error:
+                if time.monotonic() > until_s:
+                    raise LostError(str(error)) from error
+            time.sleep(_POLL_S)
+
+    def _note(self, network: Network, reports: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep the reports of the stations for the records: those of the first station, and every mismatch."""
+        first: Mapping[str, Any] = next(iter(reports.values()), {})
+        wrong = {role: found for role, report in reports.items() if (found := mismatches(network, report))}
+        self._network_facts = {**self._network_facts, **first, "mismatches": wrong}
 
     def _is_set_up(self) -> bool:
-        """Whether the access point and the stations have kept their agents since the last switch."""
-        if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
-            return False
-        return all(station.host is self._hosts[role] for role, station in self._stations.items())
+        """Whether the access point still offers its network, and the stations have kept their agents."""
+        return (
+            self._access_point is not None
+            and self._access_point.is_up()
+            and all(station.host is self._hosts[role] for role, station in self._stations.items())
+        )
 
     def _station(self, role: str, interface: str) -> NetworkStation:
         host = self._awaited(role, time.monotonic() + self.inventory.patience)

@@ -190,7 +190,6 @@ class Throughput:
                 "version": first_server.start.version,
                 "flows": len(flows),
                 "phy_rates": radio.rates(done.watched),
-                "events": done.watched.events,
                 "server": commands[0][0],
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,

@@ -219,7 +219,6 @@ class Video:
                 "version": f"video {done.sent[0].video}",
                 "flows": len(flows),
                 "phy_rates": radio.rates(done.watched),
-                "events": done.watched.events,
                 "receiver": done.commands[0][0],
                 "sender": done.commands[0][1],
                 "offered_bit_per_s": offered_bit_per_s,

@@ -56,6 +56,10 @@ class Prompt:
         self._has_switched = True
         return {"kind": self.name, "program": None}
 
+    def is_up(self) -> bool:
+        """True: only the user knows the access point."""
+        return True
+
     def restore(self) -> None:
         """Ask the user to restore the earlier settings, and wait."""
         if self._has_switched:
