@@ -33,13 +33,28 @@ with socket.socket(socket.AF_UNIX) as air:
     answer = air.makefile().readline().strip()
 sys.exit(None if answer == "ok" else answer)
 """
-SSH = """#!/bin/sh
+SSH = """#!{python} -IS
 # Stands in for ssh(1) where no SSH server runs: enters the machine, the last argument but one, and runs the last one.
-case " $* " in *" -O exit "*) exit 0 ;; esac
-while [ $# -gt 2 ]; do shift; done
-. {state}
-eval "fd=\\$$1"
-exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- sh -c "$2"
+# When this program ends, for any reason, the streams of the command close.
+import os, subprocess, sys, threading
+
+def copy(source, target):
+    try:
+        while octets := os.read(source, 1 << 16):
+            os.write(target, octets)
+    except OSError:
+        pass
+    os.close(target)
+
+if "-O" not in sys.argv:
+    role, command = sys.argv[-2:]
+    words = dict(line.split("=") for line in open({state!r}).read().split())
+    where = "/proc/" + words["emulator"]
+    argv = ["nsenter", "--pid=" + where + "/ns/pid", "--net=" + where + "/fd/" + words[role], "--", "sh", "-c", command]
+    run = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    threading.Thread(target=copy, args=(0, run.stdin.fileno()), daemon=True).start()
+    copy(run.stdout.fileno(), 1)
+    os._exit(run.wait())
 """
 ENTER = """#!/bin/sh
 . {state}
@@ -126,7 +141,7 @@ def _write_ssh(folder: Path) -> None:
     )
     for name, text in (
         ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),
-        ("bin/ssh", SSH.format(state=folder / "state")),
+        ("bin/ssh", SSH.format(python=sys.executable, state=str(folder / "state"))),
         ("hook", HOOK.format(python=sys.executable, path=str(folder / "air.sock"))),
     ):
         (folder / name).write_text(text)

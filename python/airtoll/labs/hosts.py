@@ -29,9 +29,10 @@ from airtoll.labs.access_points.prompt import Prompt
 from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
 from airtoll.labs.base import Known, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
-from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
+from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, passphrase
 from airtoll.labs.journal import HostJournal, Runner
 from airtoll.labs.network import Network
+from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
@@ -147,11 +148,21 @@ class Hosts:
             self._hosts[role] = _local(role, SUDO if table.become == "sudo" else ())
         else:
             if role not in self._ways:
-                options = [] if table.ssh_config is None else ["-F", str(table.ssh_config)]
-                become = SUDO if table.become == "sudo" else ()
-                self._ways[role] = Ssh(role, table.address, options, become)
+                self._ways[role] = self._way(role, table)
             self._hosts[role] = self._ways[role].connect()
         return self._hosts[role]
+
+    def _way(self, role: str, table: HostTable) -> Ssh:
+        """The way to a machine behind SSH."""
+        destination, options = (
+            table.address or "",
+            [] if table.ssh_config is None else ["-F", str(table.ssh_config)],
+        )
+        if table.place is not None:
+            assert self.inventory.labgrid is not None
+            destination, of_place = ssh_destination(self.inventory.labgrid, table.place)
+            options += of_place
+        return Ssh(role, destination, options, SUDO if table.become == "sudo" else ())
 
     def _any_host(self, name: str) -> Runner:
         """The host of that name in the journal, which may also be this machine or an access point of OpenWrt."""
@@ -206,11 +217,9 @@ class Hosts:
         until_s = time.monotonic() + self.inventory.patience
         for role in self.inventory.hosts:
             self._awaited(role, until_s)
-        if network != self._network or not self._is_set_up():
+        if network != self._network or not self._is_set_up() or not self._is_as_reported(network):
             self._switch(network)
             until_s = time.monotonic() + self.inventory.patience
-        else:
-            self._await_stations(network)
         hosts = {role: self._awaited(role, until_s) for role in roles}
         addresses = self._addresses(hosts, cell, until_s)
         for host in hosts.values():
@@ -325,15 +334,16 @@ class Hosts:
         self._joined.append(network)
         self._note(network, reports)
 
-    def _await_stations(self, network: Network) -> None:
-        """Wait until all stations are in the network: since the last run, the access point may have restarted.
+    def _is_as_reported(self, network: Network) -> bool:
+        """Whether the stations report no other mismatches than before, for example a channel that has changed since.
 
-        Raises LostError if one of them does not join in time.
+        Waits until all stations are in the network: the access point may have restarted. Raises LostError if one of
+        them does not join in time.
         """
-        self._note(
-            network,
-            {role: self._patiently(station.stay, network) for role, station in self._stations.items()},
-        )
+        before = self._network_facts["mismatches"]
+        reports = {role: self._patiently(station.stay, network) for role, station in self._stations.items()}
+        self._note(network, reports)
+        return bool(self._network_facts["mismatches"] == before)
 
     def _patiently(self, join: Callable[[Network], dict[str, Any]], network: Network) -> dict[str, Any]:
         """The report of a station that joins within the inventory's patience. Raises LostError if it does not."""
@@ -419,6 +429,12 @@ class Hosts:
                 if not any(address.get(flag) for flag in _TENTATIVE):
                     return str(ipaddress.ip_address(address["local"]))
         return None
+
+    def addresses_of(self, role: str) -> dict[Ip, str]:
+        """The addresses of a host: those of the inventory, or those on its measured interface now."""
+        given = self.inventory.ip_addresses()
+        found = {ip: given.get((role, ip)) or self.own_address(role, ip) for ip in IPS}
+        return {ip: address for ip, address in found.items() if address is not None}
 
     def _await_peer(self, host: AgentHost, address: str, until_s: float) -> None:
         """Wait until the host reaches the address. A host without ping(8) is not asked."""

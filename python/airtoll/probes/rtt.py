@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.host import last_words, machine_lacks
+from airtoll.host import last_words
 from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
@@ -53,7 +53,7 @@ class Rtt:
 
     name = "rtt"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
