@@ -48,6 +48,7 @@ repeats = 7
 duration = "1 s"
 warmup = "0 s"
 probes = ["throughput", "rtt"]
+rtt_pause = "10 ms"
 """
 
 
@@ -97,7 +98,7 @@ def deauthenticate(lab: Hosts) -> None:
 
 
 def switch_channel(lab: Hosts) -> None:
-    hostapd_cli(lab, "chan_switch 3 5180 ht vht bandwidth=20")
+    hostapd_cli(lab, "chan_switch 3 5180")
 
 
 def hostapd_cli(lab: Hosts, words: str) -> None:
@@ -150,9 +151,10 @@ def main() -> None:
 
         def inject(event: Event) -> None:
             # Some faults break the first probe of a run, the others the second one.
-            probe = ("throughput", "rtt")[event.run.order % 2]
-            if isinstance(event, ProbeStarted) and event.probe == probe and event.run.order in left:
-                left.pop(event.run.order)(lab)
+            if isinstance(event, ProbeStarted):
+                probe = ("throughput", "rtt")[event.run.order % 2]
+                if event.probe == probe and event.run.order in left:
+                    left.pop(event.run.order)(lab)
 
         probes = probes_of(plan.method.probes, lab.name)
         record(result, lab, probes, inject, course=Course.of(result))

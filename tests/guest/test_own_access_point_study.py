@@ -16,7 +16,12 @@ from airtoll.labs.linux import Linux
 
 PROGRAM = Path(__file__).with_name("own_access_point_study.py")
 
-SCRIPT = "XDG_STATE_HOME=/run/job/state {python} {program} > /run/job/outcome 2> /run/job/errors"
+SCRIPT = """
+iw reg set DE
+timeout 10 sh -c 'until iw reg get | grep -q "country DE"; do sleep 0.05; done'
+export PYTHONPATH={path} XDG_STATE_HOME=/run/job/state
+{python} {program} > /run/job/outcome 2> /run/job/errors
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +31,8 @@ def outcome(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> 
     if (reason := Linux().missing() or lab_lacks("linux", packages, SYSTEM_PATH)) is not None:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("study")
-    run_script(kernel, SCRIPT.format(python=sys.executable, program=PROGRAM), folder, radios=2)
+    script = SCRIPT.format(path=":".join(sys.path), python=sys.executable, program=PROGRAM)
+    run_script(kernel, script, folder, radios=2)
     said = (folder / "job" / "outcome").read_text()
     assert said, (folder / "job" / "errors").read_text()
     found: dict[str, Any] = json.loads(said)
