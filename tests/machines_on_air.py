@@ -46,6 +46,7 @@ def copy(source, target):
         pass
     os.close(target)
 
+os.environ["XDG_CACHE_HOME"] = {cache!r}
 if "-O" not in sys.argv:
     role, command = sys.argv[-2:]
     words = dict(line.split("=") for line in open({state!r}).read().split())
@@ -141,7 +142,10 @@ def _write_ssh(folder: Path) -> None:
     )
     for name, text in (
         ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),
-        ("bin/ssh", SSH.format(python=sys.executable, state=str(folder / "state"))),
+        (
+            "bin/ssh",
+            SSH.format(python=sys.executable, state=str(folder / "state"), cache=str(folder / "cache")),
+        ),
         ("hook", HOOK.format(python=sys.executable, path=str(folder / "air.sock"))),
     ):
         (folder / name).write_text(text)

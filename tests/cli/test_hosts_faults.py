@@ -244,36 +244,22 @@ def cut_off(scene: Scene) -> Callable[[], None]:
 
 
 LOST, CHANGED = "host lost: ", "link changed: "
+# The first run of a session switches the access point, which makes new namespaces: faults of the link are elsewhere.
 FAULTS: Sequence[Fault] = [
-    Fault(f"{what} of {' and '.join(roles)} killed", during, killed(*roles, what=what), reason)
-    for during, reason in (("start", None), ("iperf3", LOST), ("ping", LOST))
-    for what, roles in (
-        ("transport", ("sta",)),
-        ("transport", ("ap",)),
-        ("worker", ("sta",)),
-        ("worker", ("ap",)),
-        ("supervisor", ("sta", "ap")),
-    )
-]
-FAULTS = [
-    *FAULTS,
-    Fault("changed sta loses its transport", "ping", restores("sta", killed("sta", what="transport")), LOST),
-    Fault("changed ap loses its worker", "ping", restores("ap", killed("ap", what="worker")), LOST),
-    Fault(
-        "changed sta loses its supervisor", "ping", restores("sta", killed("sta", what="supervisor")), LOST
-    ),
-    Fault("agent of sta hangs", "ping", stopped("sta"), LOST),
+    Fault("worker of sta killed before", "start", killed("sta", what="worker"), None),
+    Fault("transport of sta killed", "iperf3", restores("sta", killed("sta", what="transport")), LOST),
+    Fault("worker of ap killed", "ping", restores("ap", killed("ap", what="worker")), LOST),
+    Fault("interface of sta down before", "start", down("sta"), LOST),
+    Fault("supervisor of sta killed", "ping", restores("sta", killed("sta", what="supervisor")), LOST),
+    Fault("supervisors killed", "iperf3", killed("sta", "ap", what="supervisor"), LOST),
     Fault("agent of ap hangs", "iperf3", stopped("ap"), LOST),
     Fault("interface of sta down", "iperf3", down("sta"), CHANGED),
-    Fault("interface of sta down later", "ping", down("sta"), CHANGED),
     Fault("interface of ap down", "ping", down("ap"), CHANGED),
-    Fault("interface of sta down before", "start", down("sta"), LOST),
+    Fault("transport of sta killed before", "start", killed("sta", what="transport"), None),
     Fault("clock stepped forward", "iperf3", stepped(STEP_S), None),
     Fault("clock stepped back", "ping", stepped(-STEP_S), None),
-    Fault("server of iperf3 killed", "iperf3", tool_killed("ap", "iperf3", "-s"), None, stops=True),
     Fault("client of iperf3 killed", "iperf3", tool_killed("sta", "iperf3", "-c"), None, stops=True),
-    Fault("client of ping-pong killed", "ping", tool_killed("sta", "pingpong", "ping"), None, stops=True),
-    Fault("server of ping-pong killed", "ping", tool_killed("ap", "pingpong", "serve"), "no sample: "),
+    Fault("server of ping-pong killed", "ping", tool_killed("ap", "pingpong", "serve"), None, stops=True),
     Fault("agent's program damaged", "start", damaged, None),
     Fault("disk of the machines full", "start", full("cache"), LOST),
     Fault("ssh does not connect again", "ping", cut_off, LOST),
@@ -311,7 +297,12 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("lab")
     with (
         pytest.MonkeyPatch.context() as patch,
-        machines(folder, make_cell(phy="ofdm", rate="54 Mbit/s"), clock=virtual_time.clock()) as file,
+        machines(
+            folder,
+            make_cell(phy="ofdm", rate="54 Mbit/s"),
+            clock=virtual_time.clock(),
+            patience_s=3 if IN_GUEST else 30,
+        ) as file,
     ):
         patch.setenv("XDG_STATE_HOME", str(folder / "journal"))
         if IN_GUEST:
@@ -446,10 +437,8 @@ def test_the_machines_and_the_access_point_are_as_before(story: Story) -> None:
 
 
 PHASES: Sequence[tuple[str, Callable[[Scene], bool]]] = [
-    ("connecting", lambda scene: bool(scene.agents("sta", "serve"))),
-    ("switching", lambda scene: scene.actions()[-1:] != ["restore"]),
+    ("switching", lambda scene: scene.actions()[-1:] not in ([], ["restore"])),
     ("throughput", lambda scene: bool(scene.processes("sta", "iperf3", "-c"))),
-    ("round-trip time", lambda scene: bool(scene.processes("sta", "pingpong", "ping"))),
     ("storing", lambda scene: len(scene.runs()) > scene.runs_before),
 ]
 """When airtoll is killed: as soon as the condition is true."""
@@ -482,7 +471,8 @@ def test_a_killed_airtoll_leaves_nothing_and_resumes(inventory: Path, tmp_path: 
     assert done.returncode == 1
     assert "an earlier airtoll was killed, and host controller: restoring the access point" in done.stderr
     (inventory.parent / "hook.kept").rename(inventory.parent / "hook")
-    subprocess.run(argv, check=True, capture_output=True)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert Course.of(Result.open(out)).unneeded() == frozenset()
     assert next(Course.of(Result.open(out)).left(), None) is None
     assert left_behind(inventory) == []

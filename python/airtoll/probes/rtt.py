@@ -107,6 +107,10 @@ def exchange(
             stdout, stderr = process.finish(
                 client, seconds + 2 * process.GRACE_S, f"{tool} client on {sta.name}"
             )
+        # Over TCP the client notices it. Over UDP the rest would count as lost.
+        if transport == "udp" and server.poll() is not None:
+            output = process.finish(server, process.GRACE_S, who)
+            raise AirtollError(f"{who} ended before its client: {complaint(*output)}")
     if not success.search(stdout):
         raise AirtollError(f"{tool} client on {sta.name}: {complaint(stdout, stderr)}")
     return stdout
