@@ -19,8 +19,9 @@ import pytest
 import virtual_time
 from agent_processes import wait_until
 from cli_command import AIRTOLL, SMALL_STUDY
-from machines_on_air import SSHD, machines
+from machines_on_air import machines
 from made_cell import make_cell
+from ssh_server import SSHD
 
 from airtoll import _rust
 from airtoll.agent.host import AgentHost
