@@ -154,10 +154,8 @@ class Hosts:
 
     def _way(self, role: str, table: HostTable) -> Ssh:
         """The way to a machine behind SSH."""
-        destination, options = (
-            table.address or "",
-            [] if table.ssh_config is None else ["-F", str(table.ssh_config)],
-        )
+        destination = table.address or ""
+        options = [] if table.ssh_config is None else ["-F", str(table.ssh_config)]
         if table.place is not None:
             assert self.inventory.labgrid is not None
             destination, of_place = ssh_destination(self.inventory.labgrid, table.place)
@@ -331,7 +329,8 @@ class Hosts:
                 reports[role] = station.join(network)
             of_radios[role] = wifi.examine(station.host, table.wireless).facts()
         self._network, self._network_facts = network, facts
-        self._joined.append(network)
+        if network not in self._joined:
+            self._joined.append(network)
         self._note(network, reports)
 
     def _is_as_reported(self, network: Network) -> bool:
