@@ -1,7 +1,11 @@
 """The inference of the place where a station seals its frames."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from airtoll.cli.doctor import inferred
 from airtoll.labs.base import Link
 from airtoll.probes import sealing
 from airtoll.probes.sealing import SealingLoad
@@ -30,3 +34,18 @@ def test_the_load_is_measured_on_the_station(link: Link, monkeypatch: pytest.Mon
     assert found.gbit > 0
     assert found.busy_s > 0
     assert 0 < found.seal_us < 1000
+
+
+def test_doctor_says_why_it_cannot_infer(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lab(*roles: str, **lacking: list[str]) -> Any:
+        return SimpleNamespace(
+            inventory=SimpleNamespace(hosts=roles),
+            host=lambda role: SimpleNamespace(name=role, lacking=lambda _: lacking.get(role, [])),
+            addresses_of=lambda role: {"ipv4": link.addresses[role, "ipv4"]},
+        )
+
+    assert inferred(lab("sta", "ap"), "sta", "open") == "The network is open, so no frames are sealed."
+    assert "requires a host server or ap" in inferred(lab("sta", "sta2"), "sta", "ccmp")
+    assert "requires iperf3 on host ap: apt-get" in inferred(lab("sta", "ap", ap=["iperf3"]), "sta", "ccmp")
+    monkeypatch.setattr(sealing, "load", lambda *_: SealingLoad(gbit=1.0, busy_s=1.0, seal_us=0.5))
+    assert inferred(lab("sta", "ap"), "sta", "ccmp").startswith("A load of 3 s does not tell ")

@@ -53,15 +53,16 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
     from airtoll.labs.hosts import Hosts
 
     found: dict[str, list[wifi.Wifi]] = {}
-    inferred: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     if inventory is not None:
         with closing(Hosts(inventory)) as lab:
             for role, table in lab.inventory.hosts.items():
                 host = lab.host(role)
                 names = [table.wireless] if table.wireless is not None else wifi.interfaces(host)
                 found[role] = [wifi.examine(host, name) for name in names]
-                if role.startswith("sta") and any(one.sealed_in is None and one.link for one in found[role]):
-                    inferred[role] = _inferred(lab, role, str((found[role][0].link or {})["cipher"]))
+                links = [one.link for one in found[role] if one.link is not None and one.sealed_in is None]
+                if role.startswith("sta") and links:
+                    sentences[role] = inferred(lab, role, str(links[0]["cipher"]))
     if destination is not None:
         with Ssh(destination, destination) as way:
             host = way.connect()
@@ -71,7 +72,7 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
         print_json(
             {
                 name: [
-                    {**asdict(one), "verdict": one.verdict(), "inference": inferred.get(name)} for one in own
+                    {**asdict(one), "verdict": one.verdict(), "inference": sentences.get(name)} for one in own
                 ]
                 for name, own in found.items()
             }
@@ -83,8 +84,8 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
                 console.print(f"{name}: no wireless interface of Linux")
             for one in own:
                 console.print(f"{name}: {one.verdict()}", soft_wrap=True, highlight=False)
-                if name in inferred:
-                    console.print(f"  {inferred[name]}", soft_wrap=True, highlight=False)
+                if name in sentences:
+                    console.print(f"  {sentences[name]}", soft_wrap=True, highlight=False)
                 for warning in one.warnings():
                     console.print(f"  {warning}", soft_wrap=True, highlight=False)
                 for fact, value in one.evidence():
@@ -92,7 +93,7 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
     return 0 if any(found.values()) else 1
 
 
-def _inferred(lab: "Hosts", role: str, cipher: str) -> str:
+def inferred(lab: "Hosts", role: str, cipher: str) -> str:
     """One line: the place where a station seals its frames, or why that cannot be inferred."""
     from airtoll.probes import sealing
 
