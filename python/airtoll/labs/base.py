@@ -46,7 +46,7 @@ class Link:
     invalid. The cipher is in `known`."""
 
     interfaces: Mapping[str, str] = field(default_factory=dict)
-    """The interface of each host's radio, by role; empty if the hosts have no radios."""
+    """The measured interface of each host, by role; none if only the emulator can change it."""
 
     macs: Mapping[str, str] = field(default_factory=dict)
     """The roles of the hosts by the MAC addresses of their radios."""

@@ -81,6 +81,11 @@ def _of_machine(endpoint: str, readings: Sequence[HostReading], t_ns: int, air_s
         yield Sample("cpu", "energy", "J", endpoint, "", *whole, energy_j)
 
 
+def busy_s(before: HostReading, after: HostReading) -> float:
+    """CPU time of all cores between two readings."""
+    return sum(_between(before, after)[0])
+
+
 def _counted_s(watched: Watched, counter: str) -> float | None:
     """The increase of a counter of the link; None if the link does not have it."""
     before, after = (totals.counters.get(counter) for totals in (watched.before, watched.after))

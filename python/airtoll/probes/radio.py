@@ -31,7 +31,7 @@ and about themselves, over the window:
 | metric       | unit | meaning                                                                            |
 |--------------|------|------------------------------------------------------------------------------------|
 | channel_busy | %    | share of the time in which the radio sensed its primary channel busy               |
-| link_events  | 1    | changes of the carrier, associations and their ends, and roams; fact `events`      |
+| link_events  | 1    | changes of the carrier, associations and their ends, and roams                     |
 
 A value that a link does not report (a real radio has other counters) has no sample.
 """

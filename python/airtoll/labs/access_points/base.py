@@ -50,6 +50,10 @@ class AccessPoint(Protocol):
         """
         ...
 
+    def is_up(self) -> bool:
+        """Whether the access point still offers the network of the last `switch`, as far as this process can know."""
+        ...
+
     def restore(self) -> None:
         """Restore the state before the first `switch`. Raises AirtollError if that fails; then the journal keeps it."""
         ...

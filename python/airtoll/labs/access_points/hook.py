@@ -68,6 +68,10 @@ class Hook:
         argv = ["env", *(f"{_PREFIX}{name.upper()}={value}" for name, value in variables.items())]
         return [*argv, *self._command], json.dumps({**variables, **secret}).encode()
 
+    def is_up(self) -> bool:
+        """True: only the command knows its access point."""
+        return True
+
     def restore(self) -> None:
         """Run the command with the action `restore`. Raises AirtollError if it fails."""
         if self._change is not None:

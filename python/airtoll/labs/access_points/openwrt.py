@@ -129,6 +129,10 @@ class OpenWrt:
             "other_networks": len(others),  # which share the radio's airtime
         }
 
+    def is_up(self) -> bool:
+        """True: its settings are stored, so a restart does not change them."""
+        return True
+
     def restore(self) -> None:
         """Restore the configuration. Raises AirtollError if that fails; then the journal keeps it."""
         if self._change is not None:
