@@ -5,7 +5,8 @@
 
 A veth pair joins two network namespaces, each with one end of the tunnel. Measured are TCP with iperf3, the highest
 UDP rate without loss, the round trip on the idle tunnel, and the cost of a flood of garbage. The tunnels take turns,
-so that noise affects all of them equally.
+so that noise affects all of them equally. The pipelines of the link are also measured from memory to memory, with one
+and two workers.
 
 The WireGuard tunnels require wg(8), which `make bench-link` installs. wireguard-go comes from PATH or is built with
 `go`. boringtun-cli comes from PATH (`cargo install boringtun-cli`). The kernel's WireGuard is measured if the kernel
@@ -41,6 +42,7 @@ ROUNDS = 2
 TCP_SECONDS = 4
 UDP_SECONDS = 2
 UDP_OCTETS = 1408
+MEMORY_ROUNDS = 7
 OUTER_MTU = 1560
 """Large enough for every tunnel to carry a datagram of 1408 octets unfragmented."""
 INNER_MTU = 1440
@@ -417,6 +419,29 @@ def comparison(turns: dict[str, list[Figures]]) -> str:
     )
 
 
+def from_memory_to_memory() -> str:
+    """The pipelines of both ends without the kernel, with one worker and with two in turns."""
+    rates: dict[str, dict[int, list[float]]] = {suite: {1: [], 2: []} for suite in ("ccmp", "gcmp")}
+    for _ in range(MEMORY_ROUNDS):
+        for suite, by_workers in rates.items():
+            for workers, own in by_workers.items():
+                asked = json.dumps({"role": "memory", "suite": suite, "workers": workers})
+                said = subprocess.check_output([str(LINK_BENCH), asked], text=True)
+                own.append(json.loads(said)["mbps"])
+    rows = []
+    for suite, by_workers in rates.items():
+        one, two = (statistics.median(own) for own in by_workers.values())
+        ratio = statistics.median(b / a for a, b in zip(*by_workers.values(), strict=True))
+        rows.append((suite, f"{one:.0f}", f"{two:.0f}", f"{ratio:.2f}"))
+    return (
+        "## From memory to memory\n\n"
+        "Each worker reads super-packets of TCP from memory, seals their frames, copies the frames to the other end's\n"
+        "worker, opens them and writes the packets to memory, without the kernel. Figures are Mbit/s of payload,\n"
+        f"medians of {MEMORY_ROUNDS} turns of 1 s.\n\n"
+        + table(("suite", "one worker", "two workers on two cores", "ratio, median of turns"), rows)
+    )
+
+
 def under_a_flood() -> str:
     """TCP throughput with and without a flood of garbage."""
     rows = []
@@ -454,4 +479,4 @@ if __name__ == "__main__":
         raise SystemExit(
             f"bench-link: {', '.join(absent)} missing: apt-get install iproute2 iperf3 util-linux iputils-ping"
         )
-    publish(__doc__.splitlines()[0], introduction(), (side_by_side, under_a_flood))
+    publish(__doc__.splitlines()[0], introduction(), (side_by_side, from_memory_to_memory, under_a_flood))

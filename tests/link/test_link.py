@@ -100,9 +100,11 @@ def until(what: str, is_so: Callable[[], bool], timeout_s: float = 20) -> float:
 
 
 @pytest.mark.parametrize("transport", ["ethernet", "udp"])
-@pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256", "owe"])
-def test_ends_connect_carry_packets_and_clean_up(network: Network, transport: str, akm: str) -> None:
-    keys = {"akm": f'"{akm}"', **({"passphrase_file": ""} if akm == "owe" else {})}
+@pytest.mark.parametrize(("akm", "workers"), [("sae", 1), ("wpa-psk-sha256", 2), ("owe", 3)])
+def test_ends_connect_carry_packets_and_clean_up(
+    network: Network, transport: str, akm: str, workers: int
+) -> None:
+    keys = {"akm": f'"{akm}"', "workers": str(workers), **({"passphrase_file": ""} if akm == "owe" else {})}
     ap = network.start("ap", 1, transport, **keys)
     ap.wait("is up")
     sta = network.start("sta", 2, transport, **keys)
@@ -472,6 +474,7 @@ def test_an_unprivileged_link_reports_the_loss_of_its_device(network: Network) -
         ({"passphrase_file": '"open"'}, "group or others can access this passphrase file (mode 0644)"),
         ({"passphrase_file": '"none"'}, "none: No such file"),
         ({"rekey_s": '"often"'}, "rekey_s: invalid type"),
+        ({"workers": "9"}, "workers: a link has 1 to 8 workers"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_one_line(

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
 use nix::libc;
 use serde::{Deserialize, Serialize};
@@ -41,9 +42,11 @@ pub enum Kind {
     Ethernet,
 }
 
-/// A TUN or TAP device. Each read or write transfers one IP packet, super-packet or Ethernet frame.
+/// A TUN or TAP device, or one queue of it. Each read or write transfers one IP packet, super-packet or Ethernet frame.
 pub struct Tun {
     device: File,
+    /// Writes packets instead of `device`, if the device has several queues; see [`Tun::queues`].
+    writer: Option<Arc<File>>,
     kind: Kind,
     offloads: Offloads,
 }
@@ -55,29 +58,44 @@ impl Tun {
     /// `/dev/net/tun` is missing or cannot be opened, or the kernel refuses the device, for example because the name is
     /// taken.
     pub fn named(name: &str, kind: Kind) -> io::Result<Self> {
-        let device = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open("/dev/net/tun")
-            .map_err(about("/dev/net/tun"))?;
-        sys::set_interface(&device, name, kind).map_err(about(format_args!("creating the device {name}")))?;
-        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
-        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        // A kernel that lacks one of the offloads refuses all of them.
-        let offloads = [(true, true), (true, false)]
-            .map(|(tcp, udp)| Offloads { tcp, udp })
-            .into_iter()
-            .find(|asked| sys::set_offload(&device, tcp | if asked.udp { udp } else { 0 }).is_ok())
-            .unwrap_or(Offloads {
-                tcp: false,
-                udp: false,
-            });
+        let device = open(name, kind, 0)?;
+        let offloads = request_offloads(&device);
         Ok(Self {
             device,
+            writer: None,
             kind,
             offloads,
         })
+    }
+
+    /// Creates a device with `count` queues. Each flow of the host has one queue as long as the device exists, so
+    /// that one reader per queue keeps the order of every flow. Dropping all queues removes the device.
+    ///
+    /// The kernel assigns a flow to a queue by its hash, until a packet of the flow is written to another queue, which
+    /// moves the flow. All packets are therefore written to one more queue, which is detached: the kernel neither
+    /// assigns flows to such a queue nor moves flows for its packets (`tun_get_user` of Linux 4.16 and later).
+    ///
+    /// # Errors
+    /// Same as [`named`](Self::named).
+    pub fn queues(name: &str, kind: Kind, count: usize) -> io::Result<Vec<Self>> {
+        if count == 1 {
+            return Ok(vec![Self::named(name, kind)?]);
+        }
+        // The first queue creates the device, and fails if another process has it.
+        let mut devices = vec![open(name, kind, libc::IFF_MULTI_QUEUE | libc::IFF_TUN_EXCL)?];
+        for _ in 0..count {
+            devices.push(open(name, kind, libc::IFF_MULTI_QUEUE)?);
+        }
+        let offloads = request_offloads(&devices[0]);
+        let writer = Arc::new(devices.pop().expect("there is one more than `count`"));
+        sys::detach_queue(&writer).map_err(about(format_args!("a queue of the device {name}")))?;
+        let queue = |device| Self {
+            device,
+            writer: Some(Arc::clone(&writer)),
+            kind,
+            offloads,
+        };
+        Ok(devices.into_iter().map(queue).collect())
     }
 
     /// Creates a device on a datagram socket, at whose other end a test takes the kernel's role.
@@ -90,6 +108,7 @@ impl Tun {
         socket.set_nonblocking(true).unwrap();
         Self {
             device: File::from(std::os::fd::OwnedFd::from(socket)),
+            writer: None,
             kind: Kind::Ip,
             offloads,
         }
@@ -136,7 +155,8 @@ impl Tun {
     /// # Errors
     /// The kernel refuses the packet: the device is down, or memory is short.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        (&self.device).write_vectored(parts).map(|_| ())
+        let mut device = self.writer.as_deref().unwrap_or(&self.device);
+        device.write_vectored(parts).map(|_| ())
     }
 }
 
@@ -144,6 +164,34 @@ impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
+}
+
+/// Opens a queue of the device, with more `flags` of `IFF_`.
+fn open(name: &str, kind: Kind, flags: libc::c_int) -> io::Result<File> {
+    let device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")
+        .map_err(about("/dev/net/tun"))?;
+    sys::set_interface(&device, name, kind, flags)
+        .map_err(about(format_args!("creating the device {name}")))?;
+    Ok(device)
+}
+
+/// Requests all offloads of a device, which are common to its queues, and returns the granted offloads.
+fn request_offloads(device: &File) -> Offloads {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    // A kernel that lacks one of the offloads refuses all of them.
+    [(true, true), (true, false)]
+        .map(|(tcp, udp)| Offloads { tcp, udp })
+        .into_iter()
+        .find(|asked| sys::set_offload(device, tcp | if asked.udp { udp } else { 0 }).is_ok())
+        .unwrap_or(Offloads {
+            tcp: false,
+            udp: false,
+        })
 }
 
 /// The ioctls that turn an open `/dev/net/tun` into a device.
@@ -162,9 +210,14 @@ mod sys {
         tun_set_offload,
         nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>())
     );
+    nix::ioctl_write_ptr_bad!(
+        tun_set_queue,
+        nix::request_code_write!(b'T', 217, size_of::<libc::c_int>()),
+        libc::ifreq
+    );
 
-    /// Requests device `name` without packet information and with virtio-net headers.
-    pub fn set_interface(control: &File, name: &str, kind: Kind) -> io::Result<()> {
+    /// Requests device `name` without packet information, with virtio-net headers and with more `flags` of `IFF_`.
+    pub fn set_interface(control: &File, name: &str, kind: Kind, flags: libc::c_int) -> io::Result<()> {
         // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request
@@ -179,10 +232,22 @@ mod sys {
             Kind::Ethernet => libc::IFF_TAP,
         };
         #[allow(clippy::cast_possible_truncation)] // all flags fit in the short that the kernel reads
-        let flags = (mode | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        let flags = (mode | flags | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         request.ifr_ifru.ifru_flags = flags;
         // SAFETY: the descriptor is open for the whole call and TUNSETIFF reads one ifreq, which `request` is.
         unsafe { tun_set_interface(control.as_raw_fd(), &raw const request) }?;
+        Ok(())
+    }
+
+    /// Detaches a queue from its device. Packets can still be written to it.
+    pub fn detach_queue(queue: &File) -> io::Result<()> {
+        // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        #[allow(clippy::cast_possible_truncation)] // the flag fits in the short that the kernel reads
+        let flags = libc::IFF_DETACH_QUEUE as libc::c_short;
+        request.ifr_ifru.ifru_flags = flags;
+        // SAFETY: the descriptor is open for the whole call and TUNSETQUEUE reads one ifreq, which `request` is.
+        unsafe { tun_set_queue(queue.as_raw_fd(), &raw const request) }?;
         Ok(())
     }
 

@@ -6,6 +6,9 @@
 //! ```
 //! Prints a line once packets can flow, and the counters when its standard input ends.
 //!
+//! Role "memory" needs neither privileges nor the other arguments: `workers` workers of both ends carry packets of TCP
+//! from memory to memory for a second. Prints the rate of their payload.
+//!
 //! Role "flood" instead sends 50 000 datagrams of garbage per second to `peer`. Half of them are frames with valid
 //! addresses and a wrong MIC.
 
@@ -17,7 +20,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
-use wlan_link::plane::{Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport};
+use wlan_link::plane::{
+    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, memory,
+};
 use wlan_link::privileges::keep_capabilities;
 
 /// As long as the longest key of any suite.
@@ -27,9 +32,10 @@ const GROUP_KEY: [u8; 32] = [0xa5; 32];
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// "ap", "sta" or "flood".
+    /// "ap", "sta", "flood" or "memory".
     role: String,
     /// "udp", with `local`, `address` and `peer`, or "ethernet", with `interface`.
+    #[serde(default)]
     transport: String,
     local: Option<SocketAddr>,
     peer: Option<SocketAddr>,
@@ -37,10 +43,13 @@ struct Arguments {
     outer_mtu: Option<usize>,
     address: Option<String>,
     interface: Option<String>,
+    #[serde(default)]
     peer_address: String,
     suite: String,
     #[serde(default)]
     tap: bool,
+    /// Number of workers; default 1.
+    workers: Option<usize>,
     #[serde(default)]
     networks: Vec<String>,
 }
@@ -88,8 +97,17 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     if asked.role == "flood" {
         return flood(&asked);
     }
-    let peer_address: MacAddr = asked.peer_address.parse()?;
     let suite = Suite::from_name(&asked.suite).ok_or("unknown suite")?;
+    let workers = asked.workers.unwrap_or(1);
+    if asked.role == "memory" {
+        let carried = memory::carry(suite, workers.try_into()?, Duration::from_secs(1))?;
+        if carried.lost > 0 {
+            return Err(format!("{} frames were lost", carried.lost).into());
+        }
+        println!("{{\"mbps\": {:.0}}}", carried.mbps);
+        return Ok(());
+    }
+    let peer_address: MacAddr = asked.peer_address.parse()?;
     let (transport, endpoint) = if asked.transport == "udp" {
         let transport = Transport::Udp {
             local: asked.local.ok_or("`local` is required")?,
@@ -110,6 +128,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         device: "link0".into(),
         kind: if asked.tap { Kind::Ethernet } else { Kind::Ip },
         suites: vec![suite],
+        workers,
     })?;
     keep_capabilities(&[])?;
     let (own, mtu_b) = (link.address(), link.mtu_b());

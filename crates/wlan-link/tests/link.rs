@@ -11,7 +11,7 @@ use wlan_ciphers::{KeyId, Lanes, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_link::plane::{
     Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
-    Transport,
+    Totals, Transport,
 };
 use wlan_link::privileges::{Capability, keep_capabilities};
 
@@ -49,6 +49,10 @@ fn endpoint(way: Way, host: u8) -> Endpoint {
 }
 
 fn open(way: Way, kind: Kind, suite: Suite, host: u8) -> Result<Link, LinkError> {
+    open_workers(way, kind, suite, host, 1)
+}
+
+fn open_workers(way: Way, kind: Kind, suite: Suite, host: u8, workers: usize) -> Result<Link, LinkError> {
     Link::open(&Config {
         role: if host == 1 { Role::Ap } else { Role::Sta },
         transport: match way {
@@ -65,14 +69,11 @@ fn open(way: Way, kind: Kind, suite: Suite, host: u8) -> Result<Link, LinkError>
         device: "link0".into(),
         kind,
         suites: vec![suite],
+        workers,
     })
 }
 
 /// Starts an end and adds the addresses of its device.
-fn start(way: Way, kind: Kind, suite: Suite, host: u8) -> Running {
-    begin(open(way, kind, suite, host).unwrap(), host)
-}
-
 fn begin(link: Link, host: u8) -> Running {
     let running = link.start(16).unwrap();
     add_addresses(host);
@@ -112,10 +113,22 @@ fn admit(end: &Running, way: Way, suite: Suite, station: u8, key: u8) {
 
 /// Starts an access point on host 1, and `stations` stations.
 fn bss(switch: &Switch, way: Way, kind: Kind, suite: Suite, stations: u8) -> Vec<(Host, Running)> {
+    bss_of_workers(switch, way, kind, suite, stations, 1)
+}
+
+fn bss_of_workers(
+    switch: &Switch,
+    way: Way,
+    kind: Kind,
+    suite: Suite,
+    stations: u8,
+    workers: usize,
+) -> Vec<(Host, Running)> {
     let ends: Vec<(Host, Running)> = (1..=1 + stations)
         .map(|host| {
             let end = switch.host(host);
-            let running = end.run(move || start(way, kind, suite, host));
+            let start = move || begin(open_workers(way, kind, suite, host, workers).unwrap(), host);
+            let running = end.run(start);
             (end, running)
         })
         .collect();
@@ -211,6 +224,78 @@ fn three_stations_communicate_over_every_transport_with_either_device() {
         assert_eq!(
             (counted.inbound.forged, counted.inbound.unknown_transmitter),
             (0, 0)
+        );
+    }
+}
+
+/// A datagram's flow and its number in the flow.
+fn numbered(flow: usize, number: u32) -> [u8; 200] {
+    let mut octets = [u8::try_from(flow).unwrap(); 200];
+    octets[..4].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+#[test]
+fn several_workers_share_the_flows_and_keep_the_order_of_each() {
+    const FLOWS: usize = 24;
+    const ROUNDS: u32 = 100;
+    /// Datagrams per flow and round, fewer than the default buffer of a socket holds.
+    const BURST: u32 = 4;
+    for (way, kind, stations) in [(Way::Ethernet, Kind::Ip, 2), (Way::Udp4, Kind::Ethernet, 12)] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss_of_workers(&switch, way, kind, Suite::Ccmp128, stations, 3);
+        for (station, _) in &ends[1..] {
+            assert!(echoed(station, &ends[0].0, inner(1)[0], 100), "{way:?}");
+        }
+        let ap = inner(1)[0];
+        let server = ends[0].0.run(move || UdpSocket::bind((ap, 7000)).unwrap());
+        let clients: Vec<UdpSocket> = (0..FLOWS)
+            .map(|flow| {
+                let (host, _) = &ends[1 + flow % usize::from(stations)];
+                let client = host.run(|| UdpSocket::bind("0.0.0.0:0").unwrap());
+                client.connect((ap, 7000)).unwrap();
+                client
+            })
+            .collect();
+        for socket in clients.iter().chain([&server]) {
+            socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        }
+        let mut next = [0; FLOWS];
+        let mut octets = [0; 200];
+        for first in (0..ROUNDS).map(|round| round * BURST) {
+            for number in first..first + BURST {
+                for (flow, client) in clients.iter().enumerate() {
+                    client.send(&numbered(flow, number)).unwrap();
+                }
+            }
+            for _ in 0..FLOWS * BURST as usize {
+                let (_, from) = server.recv_from(&mut octets).expect("the network loses nothing");
+                let flow = usize::from(octets[199]);
+                assert_eq!(octets, numbered(flow, next[flow]), "{way:?}");
+                next[flow] += 1;
+                server.send_to(&octets, from).unwrap();
+            }
+            for (flow, client) in clients.iter().enumerate() {
+                for number in first..first + BURST {
+                    client.recv(&mut octets).unwrap();
+                    assert_eq!(octets, numbered(flow, number), "{way:?}, back");
+                }
+            }
+        }
+        for (_, running) in &ends {
+            let counted = running.handle().counters();
+            assert_eq!((counted.inbound.replayed, counted.inbound.forged), (0, 0));
+        }
+        let busy = |of: fn(&Totals) -> u64| {
+            let workers = ends[0].1.handle().counters_of_workers();
+            workers.iter().filter(|counted| of(counted) > 0).count()
+        };
+        let sending = busy(|counted| counted.outbound.sealed);
+        let receiving = busy(|counted| counted.inbound.opened);
+        // The hashes of 24 flows and of 12 stations select more than one of three workers.
+        assert!(
+            sending > 1 && receiving > 1,
+            "{way:?}: {sending} send, {receiving} receive"
         );
     }
 }
@@ -484,6 +569,7 @@ fn a_link_that_cannot_open_reports_the_reason_in_one_line() {
         device: "link0".into(),
         kind: Kind::Ip,
         suites: vec![Suite::Ccmp128],
+        workers: 1,
     };
     let ethernet = |interface: &str| Transport::Ethernet {
         interface: interface.into(),
@@ -573,6 +659,20 @@ fn a_link_that_cannot_open_reports_the_reason_in_one_line() {
         assert!(said.contains(named) && !said.contains('\n'), "{said}");
     }
     assert_eq!(refusal(good), None);
+}
+
+#[test]
+fn several_workers_do_not_share_an_address_or_a_device_with_another_link() {
+    let Some(switch) = Switch::new() else { return };
+    let host = switch.host(1);
+    let refused = host.run(|| {
+        let open = |way| open_workers(way, Kind::Ip, Suite::Ccmp128, 1, 2);
+        let _link = open(Way::Udp4).unwrap();
+        [Way::Udp4, Way::Ethernet].map(|way| open(way).err().map(|error| error.to_string()))
+    });
+    let [address, device] = refused.map(|said| said.expect("the link is refused"));
+    assert!(address.contains("198.51.100.1"), "{address}");
+    assert!(device.contains("link0"), "{device}");
 }
 
 #[test]

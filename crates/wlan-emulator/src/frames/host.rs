@@ -262,12 +262,12 @@ impl<'f> Up<'_, 'f> {
         let follows = sequence == next;
         self.previous = sequence;
         if let Some(run) = &mut self.run {
-            if follows && run.join(packet) {
+            if follows && run.join(packet, false) {
                 return;
             }
             self.refused += self.host.hand_up(run);
         }
-        self.run = Some(Run::new(self.host.takes, packet));
+        self.run = Some(Run::new(self.host.takes, packet, false));
     }
 
     /// Hands up the remaining packets; returns the total number of packets that the host's stack refused.

@@ -8,7 +8,8 @@
 //! - it is next in sequence: TCP sequence number, IPv4 identification (one higher, or equal with Don't Fragment);
 //! - it has payload, not more than the first packet of the run, and no packet of the run has less than the first;
 //! - no packet of the run has PSH or FIN;
-//! - its checksums are valid; they must be verified here, because the super-packet no longer contains them.
+//! - its checksums are valid; they must be verified here, because the super-packet no longer contains them. Only a
+//!   transport checksum that the caller knows to be valid is not computed again.
 
 use arrayvec::ArrayVec;
 
@@ -46,6 +47,8 @@ pub struct Run<'a> {
     first: &'a [u8],
     /// The headers of the first packet, if packets can be added to it.
     headers: Option<Headers<'a>>,
+    /// Whether the transport checksum of the first packet is known to be valid.
+    is_checked: bool,
     /// Whether the checksums of the first packet have been verified, which is deferred until a second packet arrives.
     verified: bool,
     /// The payload of each packet. With a single packet, the complete packet.
@@ -60,14 +63,15 @@ pub struct Run<'a> {
 pub type Head = ArrayVec<u8, MAX_HEAD_B>;
 
 impl<'a> Run<'a> {
-    /// Starts a run with one IP packet.
-    pub fn new(takes: Takes, packet: &'a [u8]) -> Self {
+    /// Starts a run with one IP packet. The TCP or UDP checksum of a packet that `is_checked` is known to be valid.
+    pub fn new(takes: Takes, packet: &'a [u8], is_checked: bool) -> Self {
         let headers = Headers::parse(packet).filter(|headers| match headers.is_tcp {
             true => takes.tcp,
             false => takes.udp,
         });
         Self {
             first: packet,
+            is_checked,
             verified: false,
             payloads: ArrayVec::from_iter([packet]),
             len_b: packet.len(),
@@ -76,8 +80,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds the next packet to the run; returns `false` if it does not belong to the run.
-    pub fn join(&mut self, packet: &'a [u8]) -> bool {
+    /// Adds the next packet to the run; returns `false` if it does not belong to the run. `is_checked` as in
+    /// [`new`](Self::new).
+    pub fn join(&mut self, packet: &'a [u8], is_checked: bool) -> bool {
         let Some(first) = self.headers.as_ref() else {
             return false;
         };
@@ -90,8 +95,8 @@ impl<'a> Run<'a> {
         let len_b = self.len_b + next.payload().len();
         if len_b > MAX_PACKET_B
             || !first.is_followed_by(&next, self.payloads.len())
-            || !(self.verified || first.is_valid())
-            || !next.is_valid()
+            || !(self.verified || first.is_valid(self.is_checked))
+            || !next.is_valid(is_checked)
         {
             return false;
         }
@@ -279,11 +284,14 @@ impl<'a> Headers<'a> {
         b == a.wrapping_add(short(packets)) || atomic && a == b
     }
 
-    /// Whether the checksums are valid.
-    fn is_valid(&self) -> bool {
+    /// Whether the checksums are valid. A transport checksum that `is_checked` is not computed again.
+    fn is_valid(&self, is_checked: bool) -> bool {
         let ip = !self.is_ipv4() || checksum::sum(&self.packet[..IPV4_LEN]) == 0xffff;
+        if !ip || is_checked {
+            return ip;
+        }
         let transport = &self.packet[self.transport_at..];
-        ip && checksum::add(self.pseudo_header(transport.len()), checksum::sum(transport)) == 0xffff
+        checksum::add(self.pseudo_header(transport.len()), checksum::sum(transport)) == 0xffff
     }
 
     /// Sum of the pseudo-header for `transport_b` octets of transport header and payload.

@@ -39,6 +39,22 @@ pub fn complete_checksum(packet: &mut [u8], partial: PartialChecksum) -> Result<
     Ok(())
 }
 
+/// Whether an incomplete checksum is the checksum of the TCP or UDP header directly after the IP header, and not of a
+/// packet inside a tunnel.
+pub fn is_of_transport(packet: &[u8], partial: PartialChecksum) -> bool {
+    let (end, protocol) = match packet.first().map(|octet| (octet >> 4, octet & 0xf)) {
+        Some((4, words)) => (usize::from(words) * 4, packet.get(IPV4_PROTOCOL)),
+        Some((6, _)) => (IPV6_LEN, packet.get(IPV6_NEXT_HEADER)),
+        _ => return false,
+    };
+    let field = match protocol {
+        Some(&PROTOCOL_TCP) => TCP_CHECKSUM,
+        Some(&PROTOCOL_UDP) => UDP_CHECKSUM,
+        _ => return false,
+    };
+    (usize::from(partial.start), usize::from(partial.offset)) == (end, field) && packet.len() >= end
+}
+
 /// Replaces the sum of the pseudo-header in the checksum field of a TCP segment or UDP datagram by the checksum.
 ///
 /// A UDP checksum of zero is sent as 0xffff, because zero means that the datagram has no checksum (RFC 768). TCP lacks

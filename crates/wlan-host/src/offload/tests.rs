@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::coalesce::{Run, Takes};
 use super::packet::{ACK, CWR, FIN, PSH, Packet, assert_checksums_are_right, usual, usual_ones};
-use super::segment::{SegmentError, SuperPacket, complete_checksum};
+use super::segment::{SegmentError, SuperPacket, complete_checksum, is_of_transport};
 use super::{GsoKind, PartialChecksum, VnetHeader};
 
 const ALL: Takes = Takes { tcp: true, udp: true };
@@ -24,8 +24,8 @@ fn split(vnet: &VnetHeader, packet: &[u8]) -> Vec<Vec<u8>> {
 fn join(takes: Takes, packets: &[Vec<u8>]) -> Vec<(VnetHeader, Vec<u8>)> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for packet in packets {
-        if !runs.last_mut().is_some_and(|run| run.join(packet)) {
-            runs.push(Run::new(takes, packet));
+        if !runs.last_mut().is_some_and(|run| run.join(packet, false)) {
+            runs.push(Run::new(takes, packet, false));
         }
     }
     runs.iter()
@@ -169,7 +169,7 @@ proptest! {
                     assert!(whole.write(index, &mut room) <= room.len());
                 }
             }
-            let _ = Run::new(ALL, packet).join(packet);
+            let _ = Run::new(ALL, packet, false).join(packet, false);
         };
         if let Some(vnet) = VnetHeader::parse(&vnet) {
             try_all(&vnet, &packet);
@@ -409,4 +409,47 @@ fn a_super_packet_never_exceeds_the_length_field_of_ip() {
     assert_eq!(up.len(), 3, "45 packets of 1448 octets fit 65535");
     assert!(up.iter().all(|(_, packet)| packet.len() <= 65_535));
     assert_eq!(join_and_split(&packets), packets);
+}
+
+#[test]
+fn a_checked_packet_joins_a_run_whatever_its_transport_checksum() {
+    for packet in usual_ones() {
+        let first = packet.octets();
+        let mut wrong = packet.following(&packet.payload).octets();
+        wrong[packet.transport_at() + packet.checksum_offset()] ^= 1;
+        assert!(!Run::new(ALL, &first, false).join(&wrong, false));
+        assert!(Run::new(ALL, &first, false).join(&wrong, true));
+        let mut first = first;
+        first[packet.transport_at() + packet.checksum_offset()] ^= 1;
+        assert!(!Run::new(ALL, &first, false).join(&wrong, true));
+        assert!(Run::new(ALL, &first, true).join(&wrong, true));
+        if !packet.ipv6 {
+            wrong[10] ^= 1;
+            assert!(
+                !Run::new(ALL, &first, true).join(&wrong, true),
+                "the checksum of IPv4"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_checksum_of_the_outer_transport_header_counts() {
+    for packet in usual_ones() {
+        let octets = packet.with_partial_checksum();
+        let partial = packet.partial();
+        assert!(is_of_transport(&octets, partial));
+        let inner = PartialChecksum {
+            start: partial.start + 8,
+            ..partial
+        };
+        let other_field = PartialChecksum {
+            offset: partial.offset + 2,
+            ..partial
+        };
+        assert!(!is_of_transport(&octets, inner) && !is_of_transport(&octets, other_field));
+        for len_b in 0..packet.transport_at() {
+            assert!(!is_of_transport(&octets[..len_b], partial));
+        }
+    }
 }

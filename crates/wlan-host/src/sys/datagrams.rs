@@ -215,6 +215,8 @@ pub struct Inbox {
 
 /// Smallest number of messages to request.
 const FEW: usize = 4;
+/// Octets of messages to request at once, if they are long: they stay in the second-level cache until they are handled.
+const CACHED_B: usize = 1 << 18;
 
 /// Sender and lengths of a received message.
 #[derive(Clone, Copy, Debug)]
@@ -300,7 +302,9 @@ impl Inbox {
             });
         }
         let is_empty = self.received.len() < asked;
-        self.asked = (self.received.len() * 2).clamp(FEW, MESSAGES);
+        let longest_b = self.received.iter().map(|message| message.len_b).max();
+        let most = CACHED_B / longest_b.unwrap_or(0).max(1);
+        self.asked = (self.received.len() * 2).min(most).clamp(FEW, MESSAGES);
         Ok(is_empty)
     }
 

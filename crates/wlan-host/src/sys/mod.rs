@@ -4,6 +4,7 @@
 #![cfg_attr(target_env = "musl", allow(deprecated))]
 
 pub mod datagrams;
+pub mod filter;
 pub mod interface;
 pub mod ring;
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::num::NonZero;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +98,7 @@ pub struct Config {
     rekey: Duration,
     rekey_packets: u64,
     keep_alive: Duration,
+    workers: usize,
 }
 
 /// The authentication server.
@@ -117,6 +119,15 @@ const DEVICE_NAME_B: usize = 15;
 /// Default maximum number of packets per key: far below 2^48, the limit of packet numbers, and low enough that a
 /// leaked key exposes little.
 const REKEY_PACKETS: u64 = 1 << 32;
+
+/// Numbers of workers.
+const WORKERS: RangeInclusive<usize> = 1..=plane::WORKERS;
+
+/// One worker per two cores, because a worker has a thread per direction.
+fn default_workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (cores / 2).clamp(*WORKERS.start(), *WORKERS.end())
+}
 
 impl Config {
     /// Reads the configuration and the passphrase.
@@ -140,6 +151,7 @@ impl Config {
             device: self.device.clone(),
             kind: self.kind,
             suites: self.ciphers.clone(),
+            workers: self.workers,
         }
     }
 
@@ -247,6 +259,14 @@ impl Reader<'_> {
                 )
             })
         });
+        let workers = written.workers.map(|count| {
+            self.checked(count, |count| {
+                (
+                    WORKERS.contains(count),
+                    "a link has 1 to 8 workers, one per user priority (IEEE Std 802.11-2020 9.2.4.5.2)",
+                )
+            })
+        });
         let status_socket = match written.status_socket {
             Some(path) => path,
             // The default path would be in a different directory.
@@ -260,6 +280,7 @@ impl Reader<'_> {
             rekey: self.seconds(written.rekey_s, 10, 3600)?,
             rekey_packets: rekey_packets.transpose()?.unwrap_or(REKEY_PACKETS),
             keep_alive: self.seconds(written.keep_alive_s, 1, if is_ap { 30 } else { 10 })?,
+            workers: workers.transpose()?.unwrap_or_else(default_workers),
             group_rekey: self.seconds(written.group_rekey_s, 10, 86_400)?,
             max_stations: max_stations.transpose()?.unwrap_or(2007),
             bssid: written.bssid.map(|bssid| bssid.into_inner().0),

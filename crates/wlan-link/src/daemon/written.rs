@@ -31,6 +31,7 @@ pub struct Written {
     pub rekey_s: Option<Spanned<u64>>,
     pub rekey_packets: Option<Spanned<u64>>,
     pub keep_alive_s: Option<Spanned<u64>>,
+    pub workers: Option<Spanned<usize>>,
     pub status_socket: Option<PathBuf>,
     pub metrics: Option<Spanned<SocketAddr>>,
     pub user: Option<Spanned<String>>,

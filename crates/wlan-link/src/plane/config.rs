@@ -41,4 +41,6 @@ pub struct Config {
     pub kind: Kind,
     /// The suites that may be installed. Their longest MIC determines the MTU of the device.
     pub suites: Vec<Suite>,
+    /// Number of workers, 1 to 8. Each worker has two threads, one per direction, and a queue of the device.
+    pub workers: usize,
 }

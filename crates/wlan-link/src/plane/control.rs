@@ -194,7 +194,7 @@ impl Handle {
             return self.send_sealed(to, mpdu, &body);
         }
         mpdu.extend_from_slice(&body);
-        self.send(&self.0.socket, endpoint, &mpdu)
+        self.send(self.0.socket(), endpoint, &mpdu)
     }
 
     /// Sends a management frame (MAC header and body): unprotected to `endpoint`, or `protected` under the receiver's
@@ -219,7 +219,7 @@ impl Handle {
             wire::fill(&mut frame, ETHERNET_PAYLOAD_MIN_B);
         }
         if !protected {
-            return self.send(&self.0.socket, endpoint, &frame);
+            return self.send(self.0.socket(), endpoint, &frame);
         }
         let body = frame.split_off(MANAGEMENT_HEADER_B);
         self.send_sealed(receiver, frame, &body)
@@ -264,13 +264,20 @@ impl Handle {
             .seal(&mut [job])
             .map_err(|_| SendError::NotManagement)?;
         station.count_sent(1);
-        self.send(&self.0.socket, station.endpoint(), &mpdu)
+        self.send(self.0.socket(), station.endpoint(), &mpdu)
     }
 
     /// Snapshot of all counters.
     #[must_use]
     pub fn counters(&self) -> Totals {
-        self.0.counters.read()
+        self.counters_of_workers().into_iter().sum()
+    }
+
+    /// Snapshot of the counters of each worker.
+    #[must_use]
+    pub fn counters_of_workers(&self) -> Vec<Totals> {
+        let workers = self.0.workers.iter();
+        workers.map(|worker| worker.counters.read()).collect()
     }
 
     /// All stations in the order of admission.

@@ -28,6 +28,14 @@ macro_rules! counters {
                 $snapshot { $($field: self.$field.get(),)* }
             }
         }
+
+        impl std::ops::Add for $snapshot {
+            type Output = Self;
+
+            fn add(self, other: Self) -> Self {
+                Self { $($field: self.$field + other.$field,)* }
+            }
+        }
     };
 }
 
@@ -39,7 +47,8 @@ impl Counter {
     /// Adds `count`.
     pub fn add(&self, count: usize) {
         if count > 0 {
-            self.0.fetch_add(count as u64, Ordering::Relaxed);
+            // No atomic addition is required, because no other thread writes the counter.
+            self.0.store(self.get() + count as u64, Ordering::Relaxed);
         }
     }
 
@@ -141,7 +150,7 @@ counters! {
     }
 }
 
-/// All counters.
+/// The counters of one worker.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Outbound frames of the thread that reads the device.
@@ -152,7 +161,7 @@ pub struct Counters {
     pub inbound: Inbound,
 }
 
-/// Snapshot of all counters.
+/// Snapshot of the counters of one worker, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// From the device.
@@ -171,5 +180,15 @@ impl Counters {
             relayed: self.relayed.read(),
             inbound: self.inbound.read(),
         }
+    }
+}
+
+impl std::iter::Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), |sum, one| Self {
+            outbound: sum.outbound + one.outbound,
+            relayed: sum.relayed + one.relayed,
+            inbound: sum.inbound + one.inbound,
+        })
     }
 }

@@ -5,15 +5,15 @@ use std::io::IoSlice;
 use arrayvec::ArrayVec;
 use wlan_host::offload::VnetHeader;
 use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
-use wlan_host::tun::Tun;
 
 use super::counters::Inbound;
+use super::device::Device;
 use super::source::shifted;
 use super::wire::ETHERNET_B;
 
 /// Packets to deliver, in order.
-pub struct Up<'d, 'f> {
-    tun: &'d Tun,
+pub struct Up<'d, 'f, D> {
+    device: &'d D,
     takes: Takes,
     counters: &'d Inbound,
     run: Option<Run<'f>>,
@@ -21,12 +21,12 @@ pub struct Up<'d, 'f> {
     ethernet: &'f [u8],
 }
 
-impl<'d, 'f> Up<'d, 'f> {
+impl<'d, 'f, D: Device> Up<'d, 'f, D> {
     /// Starts without packets.
-    pub fn new(tun: &'d Tun, counters: &'d Inbound) -> Self {
-        let offloads = tun.offloads();
+    pub fn new(device: &'d D, counters: &'d Inbound) -> Self {
+        let offloads = device.offloads();
         Self {
-            tun,
+            device,
             takes: Takes {
                 tcp: offloads.tcp,
                 udp: offloads.udp,
@@ -37,29 +37,30 @@ impl<'d, 'f> Up<'d, 'f> {
         }
     }
 
-    /// Delivers a packet whose Ethernet header has `ethernet_b` octets.
-    pub fn push(&mut self, ethernet_b: usize, octets: &'f [u8]) {
+    /// Delivers a packet whose Ethernet header has `ethernet_b` octets. The transport checksum of a packet that
+    /// `is_checked` is known to be valid.
+    pub fn push(&mut self, ethernet_b: usize, octets: &'f [u8], is_checked: bool) {
         let (ethernet, packet) = octets.split_at(ethernet_b);
         if let Some(run) = &mut self.run {
-            if self.ethernet == ethernet && run.join(packet) {
+            if self.ethernet == ethernet && run.join(packet, is_checked) {
                 return;
             }
-            write(self.tun, self.counters, run, self.ethernet);
+            write(self.device, self.counters, run, self.ethernet);
         }
-        self.run = Some(Run::new(self.takes, packet));
+        self.run = Some(Run::new(self.takes, packet, is_checked));
         self.ethernet = ethernet;
     }
 
     /// Delivers the last run.
     pub fn finish(self) {
         if let Some(run) = &self.run {
-            write(self.tun, self.counters, run, self.ethernet);
+            write(self.device, self.counters, run, self.ethernet);
         }
     }
 }
 
 /// Writes a run to the device.
-fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
+fn write(device: &impl Device, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
     let head = run.head();
     let (vnet, headers) = head
         .split_first_chunk::<{ VnetHeader::LEN }>()
@@ -73,7 +74,7 @@ fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
     let mut parts: ArrayVec<IoSlice<'_>, { 3 + MAX_PACKETS }> = ArrayVec::new();
     parts.extend([&vnet, ethernet, headers].map(IoSlice::new));
     parts.extend(run.payloads().iter().map(|payload| IoSlice::new(payload)));
-    match tun.write(&parts) {
+    match device.write(&parts) {
         Ok(()) => counters.written.add(1),
         Err(_) => counters.refused.add(run.packets()),
     }

@@ -8,7 +8,7 @@ use wlan_host::sys::datagrams::MESSAGES;
 use super::counters::Outbound;
 use super::endpoint::{Endpoint, MESSAGE_B, Message, Outlet, SEGMENTS};
 use super::table::{Sealer, Station, Table};
-use super::wire::{self, BODY_AT, End, HEADER_B};
+use super::wire::{self, BODY_AT, End, HEADER_B, Tid};
 
 /// Maximum number of frames per batch.
 const BATCH: usize = MESSAGES;
@@ -36,6 +36,17 @@ pub enum Receiver {
     },
 }
 
+/// The frames of one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Number of frames.
+    pub count: usize,
+    /// Octets of the longest plaintext body.
+    pub longest_b: usize,
+    /// Whether the transport checksum is known to be valid.
+    pub is_checked: bool,
+}
+
 /// The position of a frame in the buffer.
 struct Placed {
     at: usize,
@@ -47,6 +58,8 @@ struct Placed {
 /// The outbound frames of one batch.
 pub struct Egress {
     end: End,
+    /// The TID of its frames.
+    tid: Tid,
     /// Octets of the longest frame.
     mpdu_b: usize,
     octets: Box<[u8]>,
@@ -55,10 +68,11 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Creates an empty batch for frames of `end` with at most `mpdu_b` octets.
-    pub fn new(end: End, mpdu_b: usize) -> Self {
+    /// Creates an empty batch for frames of `end` with this TID and at most `mpdu_b` octets.
+    pub fn new(end: End, tid: Tid, mpdu_b: usize) -> Self {
         Self {
             end,
+            tid,
             mpdu_b,
             octets: vec![0; mpdu_b * BATCH].into_boxed_slice(),
             filled_b: 0,
@@ -82,8 +96,8 @@ impl Egress {
         self.frames.len() < BATCH / 2
     }
 
-    /// Adds `count` frames for a receiver and flushes the batch whenever it is full. `fill` writes the plaintext body
-    /// of each frame into a buffer of `longest_b` octets and returns the length of the body.
+    /// Adds frames for a receiver and flushes the batch whenever it is full. `fill` writes the plaintext body of each
+    /// frame into a buffer of `longest_b` octets and returns the length of the body.
     ///
     /// # Errors
     /// No frame was added.
@@ -91,18 +105,23 @@ impl Egress {
         &mut self,
         table: &Table,
         to: Receiver,
-        (count, longest_b): (usize, usize),
+        Shape {
+            count,
+            longest_b,
+            is_checked,
+        }: Shape,
         mut fill: impl FnMut(usize, &mut [u8]) -> usize,
         outlet: &impl Outlet,
         counters: &Outbound,
     ) -> Result<(), Unsendable> {
-        let (station, header) = match to {
+        let (station, mut header) = match to {
             Receiver::Station(station) => {
                 let address = table.stations()[station].address;
                 (Some(station), self.end.header(address))
             }
             Receiver::Group { address, source } => (None, self.end.group_header(address, source)),
         };
+        wire::put_tid(&mut header, self.tid, is_checked);
         let sealer = sealer_of(table, station).ok_or(Unsendable::NoKey)?;
         let mic_b = sealer.key.suite().mic_len();
         if BODY_AT + longest_b + mic_b > self.mpdu_b {

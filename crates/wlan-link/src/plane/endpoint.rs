@@ -14,7 +14,7 @@
 //! ([`threads`](super::threads)) takes 0.4 us per frame from `TPACKET_V2`.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -28,6 +28,8 @@ use wlan_host::os_error::about;
 use wlan_host::sys::datagrams::{self, MESSAGES, Outgoing, RawAddress};
 use wlan_host::sys::interface::Interface;
 use wlan_host::sys::set_option;
+
+use super::steering::Share;
 
 /// Default EtherType of sealed frames: the first for local experiments (IEEE Std 802-2014 9.2.3).
 pub const ETHERTYPE: EtherType = EtherType(0x88b5);
@@ -110,12 +112,13 @@ enum Way {
 }
 
 impl Socket {
-    /// Opens a UDP socket bound to `local`, for paths with an MTU of `outer_mtu_b` octets.
+    /// Opens a UDP socket bound to `local`, for paths with an MTU of `outer_mtu_b` octets. If the address `is_shared` by
+    /// several sockets, see [`steering`](super::steering).
     ///
     /// # Errors
     /// The address does not belong to this host, or is in use.
-    pub fn udp(local: SocketAddr, outer_mtu_b: usize) -> io::Result<Self> {
-        let socket = UdpSocket::bind(local).map_err(about(format_args!("UDP address {local}")))?;
+    pub fn udp(local: SocketAddr, outer_mtu_b: usize, is_shared: bool) -> io::Result<Self> {
+        let socket = bound(local, is_shared).map_err(about(format_args!("UDP address {local}")))?;
         let headers_b = if local.is_ipv4() { IPV4_B } else { IPV6_B } + UDP_B;
         // Never fragment, and use the interface's MTU alone: ICMP messages about the path MTU are not authenticated.
         let (level, name, probe) = if local.is_ipv4() {
@@ -135,7 +138,7 @@ impl Socket {
         let splits = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         let joins = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         Ok(Self {
-            descriptor: socket.into(),
+            descriptor: socket,
             way: Way::Udp {
                 splits: AtomicBool::new(splits),
                 joins: joins.into(),
@@ -144,11 +147,11 @@ impl Socket {
         })
     }
 
-    /// Opens a socket for the payloads of Ethernet frames of type `ethertype` on an interface.
+    /// Opens a socket for the payloads of Ethernet frames of type `ethertype` on an interface: for a `share` of them.
     ///
     /// # Errors
     /// The interface does not exist, or `CAP_NET_RAW` is missing.
-    pub fn packet(interface: &str, ethertype: EtherType) -> io::Result<Self> {
+    pub fn packet(interface: &str, ethertype: EtherType, share: Share) -> io::Result<Self> {
         let index = Interface::named(interface)
             .and_then(|found| found.index())
             .map_err(about(format_args!("interface {interface}")))?;
@@ -162,6 +165,9 @@ impl Socket {
         .map_err(io::Error::from)
         .map_err(about(format_args!("interface {interface}")))?;
         set_buffers(descriptor.as_fd());
+        share
+            .select(descriptor.as_fd())
+            .map_err(about(format_args!("interface {interface}")))?;
         datagrams::bind(
             descriptor.as_fd(),
             RawAddress::of_link(index, ethertype.0, [0; 6]),
@@ -182,7 +188,7 @@ impl Socket {
     /// # Errors
     /// Same as [`packet`](Self::packet).
     pub fn eapol(interface: &str) -> io::Result<Self> {
-        let socket = Self::packet(interface, EtherType::EAPOL)?;
+        let socket = Self::packet(interface, EtherType::EAPOL, Share::ALL)?;
         fcntl(&socket.descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(socket)
     }
@@ -345,6 +351,20 @@ impl Outlet for Socket {
         }
         unsent
     }
+}
+
+/// A bound UDP socket.
+fn bound(local: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
+    let family = match local {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    if is_shared {
+        set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    }
+    datagrams::bind(socket.as_fd(), RawAddress::of_udp(local))?;
+    Ok(socket)
 }
 
 /// Whether the kernel cannot split for this device: no checksum offload, or no support for the option.

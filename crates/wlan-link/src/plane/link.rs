@@ -1,5 +1,6 @@
-//! Opening a link: its socket, device and threads.
+//! Opening a link: its sockets, device and threads.
 
+use std::io;
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -9,18 +10,20 @@ use wlan_host::os_error::about;
 use wlan_host::sys::interface::Interface;
 use wlan_host::tun::{Offloads, Tun};
 
+use super::WORKERS;
 use super::config::{Config, Transport};
 use super::counters::Counters;
 use super::endpoint::Socket;
-use super::shared::{LinkError, MTU_MIN_B, Shared};
+use super::shared::{LinkError, MTU_MIN_B, Shared, Worker};
+use super::steering::Share;
 use super::threads::Running;
 use super::wire::{End, Kind};
 
-/// An end whose device and socket are open but that carries no traffic yet. Privileges should be dropped at this stage.
+/// An end whose device and sockets are open but that carries no traffic yet. Privileges should be dropped at this stage.
 pub struct Link(Arc<Shared>);
 
 impl Link {
-    /// Opens the socket, then creates the device in the calling thread's network namespace, sets its MTU, sets its
+    /// Opens the sockets, then creates the device in the calling thread's network namespace, sets its MTU, sets its
     /// address if it carries Ethernet frames, and brings it up. The device exists as long as the link.
     ///
     /// # Errors
@@ -39,22 +42,41 @@ impl Link {
             .map(|suite| suite.mic_len())
             .max()
             .ok_or(LinkError::NoSuite)?;
-        let (socket, eapol, address) = match &config.transport {
+        let workers = config.workers;
+        if !(1..=WORKERS).contains(&workers) {
+            return Err(LinkError::Workers(workers));
+        }
+        let (sockets, eapol, address) = match &config.transport {
             Transport::Udp {
                 local,
                 outer_mtu_b,
                 address,
-            } => (Socket::udp(*local, *outer_mtu_b), None, Ok(*address)),
+            } => {
+                // A socket that shares nothing is refused if another process has the address.
+                let alone = Socket::udp(*local, *outer_mtu_b, false);
+                let sockets = match workers {
+                    1 => alone.map(|socket| vec![socket]),
+                    _ => alone.map(drop).and_then(|()| {
+                        (0..workers)
+                            .map(|_| Socket::udp(*local, *outer_mtu_b, true))
+                            .collect()
+                    }),
+                };
+                (sockets, None, Ok(*address))
+            }
             Transport::Ethernet { interface, ethertype } => (
-                Socket::packet(interface, *ethertype),
+                (0..workers)
+                    .map(|worker| Socket::packet(interface, *ethertype, Share { worker, workers }))
+                    .collect(),
                 Some(Socket::eapol(interface).map_err(LinkError::Transport)?),
                 Interface::named(interface)
                     .and_then(|found| found.address())
                     .map_err(about(format_args!("interface {interface}"))),
             ),
         };
-        let (socket, address) = (
-            socket.map_err(LinkError::Transport)?,
+        let sockets: io::Result<Vec<Socket>> = sockets;
+        let (sockets, address) = (
+            sockets.map_err(LinkError::Transport)?,
             address.map_err(LinkError::Transport)?,
         );
         if address.is_group() {
@@ -65,7 +87,7 @@ impl Link {
             address,
             kind: config.kind,
         };
-        let mpdu_b = socket.mpdu_b().map_err(LinkError::Transport)?;
+        let mpdu_b = sockets[0].mpdu_b().map_err(LinkError::Transport)?;
         let mtu_b = end
             .mtu_b(mpdu_b, mic_b)
             .filter(|&mtu_b| mtu_b >= MTU_MIN_B)
@@ -74,7 +96,7 @@ impl Link {
             name: config.device.clone(),
             source,
         };
-        let tun = Tun::named(&config.device, config.kind).map_err(device)?;
+        let queues = Tun::queues(&config.device, config.kind, workers).map_err(device)?;
         let interface = Interface::named(&config.device).map_err(device)?;
         interface.set_mtu_b(mtu_b).map_err(device)?;
         if config.kind == Kind::Ethernet {
@@ -85,18 +107,24 @@ impl Link {
             EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|errno| LinkError::Start(errno.into()))
         };
+        let worker = |(socket, tun)| {
+            Ok(Worker {
+                socket,
+                tun,
+                counters: Counters::default(),
+                kicks: [kick()?, kick()?],
+            })
+        };
+        let workers: Result<_, LinkError> = sockets.into_iter().zip(queues).map(worker).collect();
         Ok(Self(Arc::new(Shared {
             end,
-            socket,
+            workers: workers?,
             eapol,
-            tun,
             device: config.device.clone(),
             mpdu_b,
             mtu_b,
             suites: config.suites.clone(),
             published: Arc::default(),
-            counters: Counters::default(),
-            kicks: [kick()?, kick()?],
             ended: false.into(),
         })))
     }
@@ -116,13 +144,13 @@ impl Link {
     /// The offloads that the host's network stack leaves to the device.
     #[must_use]
     pub fn device_offloads(&self) -> Offloads {
-        self.0.tun.offloads()
+        self.0.workers[0].tun.offloads()
     }
 
     /// Whether the kernel splits outbound messages (`UDP_SEGMENT`) and coalesces inbound frames (`UDP_GRO`).
     #[must_use]
     pub fn socket_offloads(&self) -> (bool, bool) {
-        self.0.socket.offloads()
+        self.0.socket().offloads()
     }
 
     /// Disables splitting and coalescing by the kernel, to measure their benefit or to rule out errors in them.
@@ -130,10 +158,13 @@ impl Link {
     /// # Errors
     /// [`LinkError::Transport`].
     pub fn forgo_socket_offloads(&self) -> Result<(), LinkError> {
-        self.0.socket.forgo_offloads().map_err(LinkError::Transport)
+        let mut sockets = self.0.workers.iter().map(|worker| &worker.socket);
+        sockets
+            .try_for_each(Socket::forgo_offloads)
+            .map_err(LinkError::Transport)
     }
 
-    /// Starts the two threads. Frames for the control plane are held in two queues of at most `control_frames` each:
+    /// Starts two threads per worker. Frames for the control plane are held in two queues of at most `control_frames` each:
     /// one for sealed frames, one for all others.
     ///
     /// # Errors

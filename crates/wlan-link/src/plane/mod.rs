@@ -3,7 +3,8 @@
 //! One end is the access point, the other ends are stations. Packets that the host sends to a TUN or TAP device
 //! become complete 802.11 MPDUs, sealed by the batch engine of `wlan-ciphers`. The network between the ends carries
 //! them as Ethernet frames or UDP datagrams (`endpoint`); `docs/reference/link-protocol.md` specifies every octet.
-//! Each end has two threads and holds no lock during a system call. At high frame rates, a thread that has emptied
+//! Each end has one or more workers (`steering`). A worker has two threads, one per direction, and holds no lock during
+//! a system call. At high frame rates, a thread that has emptied
 //! its input rests briefly before it polls again, instead of being woken for each frame (`threads`).
 //!
 //! Outbound (`source`, `egress`):
@@ -17,7 +18,8 @@
 //!
 //! Inbound (`ingress`, `deliver`):
 //! 1. take received frames in the kernel's buffer (sequential)
-//! 2. check each frame, cheapest checks first: length, kind, receiver, transmitter, key, packet number (sequential)
+//! 2. check each frame, cheapest checks first: length, kind, receiver, transmitter, key; per batch, packet numbers
+//!    (sequential)
 //! 3. open the batch in place (parallel over frames)
 //! 4. check for replays (sequential)
 //! 5. coalesce packets of one flow and write them to the device; an access point seals and forwards packets to stations
@@ -30,13 +32,16 @@ mod config;
 mod control;
 mod counters;
 mod deliver;
+mod device;
 mod egress;
 mod endpoint;
 mod ingress;
 mod link;
+pub mod memory;
 mod replay;
 mod shared;
 mod source;
+mod steering;
 mod table;
 mod threads;
 mod waiting;
@@ -53,5 +58,8 @@ pub use link::Link;
 pub use shared::LinkError;
 pub use table::{Direction, Network, TableError};
 pub use threads::Running;
+/// Maximum number of workers of an end: each has its own TID.
+pub const WORKERS: usize = wire::TIDS as usize;
+
 pub use waiting::{ControlBody, ControlFrame, Strangers, Waiting};
 pub use wire::{Kind, Role};

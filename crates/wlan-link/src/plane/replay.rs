@@ -4,7 +4,10 @@
 //! reordered the frames (10.25.6.6). A link lacks this step: the network may reorder frames, and an access point
 //! forwards frames on a different thread than it sends its own. A window therefore records which of the last
 //! [`WINDOW`] numbers were seen, as in RFC 4303 section 3.4.3. The purpose of the clause is met: no packet number is
-//! ever accepted twice. One window suffices for all TIDs, because they share the packet numbers of a key.
+//! ever accepted twice.
+//!
+//! As the clause requires, each TID has its own window. All TIDs share the packet numbers of a key, and the MIC covers
+//! the TID, so a frame belongs to one window. Frames of other TIDs, which other threads send, cannot make a frame too old.
 
 use wlan_ciphers::PacketNumber;
 

@@ -10,6 +10,7 @@ use wlan_frames::MacAddr;
 use wlan_host::os_error::words;
 use wlan_host::tun::Tun;
 
+use super::WORKERS;
 use super::counters::Counters;
 use super::endpoint::Socket;
 use super::table::Published;
@@ -41,6 +42,9 @@ pub enum LinkError {
     /// The address is a group address.
     #[error("{0} is a group address; expected an individual address")]
     Group(MacAddr),
+    /// The number of workers is out of range.
+    #[error("{0} workers (expected 1 to {WORKERS})")]
+    Workers(usize),
     /// A thread, or the event descriptor that wakes it, cannot be created.
     #[error("cannot start the link: {}", words(.0))]
     Start(#[source] io::Error),
@@ -49,34 +53,46 @@ pub enum LinkError {
 /// Minimum MTU of the device, which IPv4 requires (RFC 791 3.2).
 pub(super) const MTU_MIN_B: usize = 68;
 
+/// The part of an end that one worker has for itself.
+pub(super) struct Worker {
+    pub(super) socket: Socket,
+    /// A queue of the device.
+    pub(super) tun: Tun,
+    pub(super) counters: Counters,
+    /// Wake the threads: outbound, inbound.
+    pub(super) kicks: [EventFd; 2],
+}
+
 /// State that the threads of an end share with the control plane.
 pub(super) struct Shared {
     pub(super) end: End,
-    pub(super) socket: Socket,
+    /// At least one, at most [`WORKERS`].
+    pub(super) workers: Vec<Worker>,
     /// The socket for unprotected EAPOL, which has its own EtherType on Ethernet.
     pub(super) eapol: Option<Socket>,
-    pub(super) tun: Tun,
     pub(super) device: String,
     pub(super) mpdu_b: usize,
     pub(super) mtu_b: usize,
     pub(super) suites: Vec<Suite>,
     pub(super) published: Arc<Published>,
-    pub(super) counters: Counters,
-    /// Wake the threads: outbound, inbound.
-    pub(super) kicks: [EventFd; 2],
     pub(super) ended: AtomicBool,
 }
 
 impl Shared {
-    /// Tells both threads to end.
+    /// The socket for frames of the control plane.
+    pub(super) fn socket(&self) -> &Socket {
+        &self.workers[0].socket
+    }
+
+    /// Tells all threads to end.
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.kick();
     }
 
-    /// Wakes both threads, so that they notice a new table or the end.
+    /// Wakes all threads, so that they notice a new table or the end.
     pub(super) fn kick(&self) {
-        for kick in &self.kicks {
+        for kick in self.workers.iter().flat_map(|worker| &worker.kicks) {
             // Fails only if the counter of the event descriptor would overflow; the thread will then wake anyway.
             let _ = kick.write(1);
         }

@@ -3,12 +3,12 @@
 use std::io;
 
 use wlan_frames::{EtherType, MacAddr};
-use wlan_host::offload::segment::{SuperPacket, complete_checksum};
+use wlan_host::offload::segment::{SuperPacket, complete_checksum, is_of_transport};
 use wlan_host::offload::{PartialChecksum, VnetHeader};
-use wlan_host::tun::Tun;
 
 use super::counters::Outbound;
-use super::egress::{Egress, Receiver, Unsendable};
+use super::device::Device;
+use super::egress::{Egress, Receiver, Shape, Unsendable};
 use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
@@ -62,6 +62,8 @@ pub struct Parcel<'a> {
     payload: &'a [u8],
     ethertype: EtherType,
     split: Option<SuperPacket<'a>>,
+    /// Whether the transport checksum is known to be valid.
+    is_checked: bool,
 }
 
 /// Reason why data from the device is not a packet of its kind.
@@ -82,21 +84,26 @@ impl<'a> Parcel<'a> {
         if let (Some(partial), None) = (vnet.partial, vnet.gso) {
             complete_checksum(octets, partial).map_err(|_| NoParcel::Unsplittable)?;
         }
-        let mut parcel = Self::whole(kind, octets)?;
+        let mut parcel = Self::whole(kind, octets, false)?;
+        let before_b = if parcel.ethernet.is_some() { ETHERNET_B } else { 0 };
         if vnet.gso.is_some() {
-            let before_b = if parcel.ethernet.is_some() { ETHERNET_B } else { 0 };
             let vnet = shifted(vnet, |at| at.checked_sub(before_b)).ok_or(NoParcel::Unsplittable)?;
             let split = SuperPacket::new(&vnet, parcel.payload).map_err(|_| NoParcel::Unsplittable)?;
             parcel.split = Some(split);
+            parcel.is_checked = true;
+        } else if let Some(partial) =
+            shifted(vnet, |at| at.checked_sub(before_b)).and_then(|vnet| vnet.partial)
+        {
+            parcel.is_checked = is_of_transport(parcel.payload, partial);
         }
         Ok(parcel)
     }
 
-    /// A complete packet.
+    /// A complete packet. The transport checksum of a packet that `is_checked` is known to be valid.
     ///
     /// # Errors
     /// [`NoParcel::Unclassified`].
-    pub fn whole(kind: Kind, octets: &'a [u8]) -> Result<Self, NoParcel> {
+    pub fn whole(kind: Kind, octets: &'a [u8], is_checked: bool) -> Result<Self, NoParcel> {
         if kind == Kind::Ethernet {
             let (ethernet, payload) = octets.split_first_chunk().ok_or(NoParcel::Unclassified)?;
             if wire::is_llc(ethernet) {
@@ -108,6 +115,7 @@ impl<'a> Parcel<'a> {
                 payload,
                 ethertype,
                 split: None,
+                is_checked,
             });
         }
         // The version is the first field of both headers (RFC 791 3.1, RFC 8200 3).
@@ -121,6 +129,7 @@ impl<'a> Parcel<'a> {
             payload: octets,
             ethertype,
             split: None,
+            is_checked,
         })
     }
 
@@ -196,7 +205,11 @@ impl<'a> Parcel<'a> {
             }
             encapsulation_b + payload_b
         };
-        let shape = (count, encapsulation_b + longest_b);
+        let shape = Shape {
+            count,
+            longest_b: encapsulation_b + longest_b,
+            is_checked: self.is_checked,
+        };
         match egress.push(table, to, shape, fill, outlet, counters) {
             Ok(()) => {}
             Err(Unsendable::NoKey) => counters.no_key.add(1),
@@ -244,14 +257,14 @@ impl Source {
     /// The device cannot be read.
     pub fn read(
         &mut self,
-        tun: &Tun,
+        device: &impl Device,
         table: &Table,
         egress: &mut Egress,
         outlet: &impl Outlet,
         counters: &Outbound,
     ) -> io::Result<bool> {
         let mut vnet = [0; VnetHeader::LEN];
-        let Some(len_b) = tun.read(&mut vnet, &mut self.octets, &mut [])? else {
+        let Some(len_b) = device.read(&mut vnet, &mut self.octets)? else {
             return Ok(false);
         };
         counters.read.add(1);

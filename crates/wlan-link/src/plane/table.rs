@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use super::endpoint::Endpoint;
 use super::replay::Window;
+use super::wire::{TIDS, Tid};
 use crate::lock::lock;
 
 /// An IP network, such as 192.0.2.0/24.
@@ -116,15 +117,16 @@ impl Sealer {
 pub struct Opener {
     /// The expanded key.
     pub key: TemporalKey,
-    /// The replay window of this key.
-    window: Mutex<Window>,
+    /// A replay window per TID. Frames of one TID come from one worker of the sender, in the order of their packet
+    /// numbers, and go to one worker of this end, so that no two threads wait for a window.
+    windows: [Mutex<Window>; TIDS as usize],
     tk: Zeroizing<Vec<u8>>,
 }
 
 impl Opener {
-    /// Locks the replay window of this key.
-    pub fn window(&self) -> MutexGuard<'_, Window> {
-        lock(&self.window)
+    /// Locks the replay window of a TID.
+    pub fn window(&self, tid: Tid) -> MutexGuard<'_, Window> {
+        lock(&self.windows[usize::from(tid.0)])
     }
 }
 
@@ -467,8 +469,8 @@ fn put_sealer(
 fn put_opener(slot: &mut Option<Arc<Opener>>, key: TemporalKey, tk: Zeroizing<Vec<u8>>, after: PacketNumber) {
     let same = |old: &Arc<Opener>| old.tk == tk && old.key.suite() == key.suite();
     if !slot.as_ref().is_some_and(same) {
-        let window = Mutex::new(Window::new(after));
-        *slot = Some(Arc::new(Opener { key, window, tk }));
+        let windows = std::array::from_fn(|_| Mutex::new(Window::new(after)));
+        *slot = Some(Arc::new(Opener { key, windows, tk }));
     }
 }
 

@@ -21,13 +21,14 @@ use super::ingress::Ingress;
 use super::source::Source;
 use super::table::{Direction, Network, Published, View};
 use super::waiting::{ControlBody, Waiting};
-use super::wire::{ETHERNET_B, End, Kind, Role};
+use super::wire::{ETHERNET_B, End, Kind, Role, Tid};
 use crate::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Settings};
 
 mod groups;
 mod keys;
 mod network;
 mod observed;
+mod workers;
 
 const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const STATIONS: [MacAddr; 3] = [
@@ -92,16 +93,20 @@ fn endpoint(address: MacAddr) -> Endpoint {
 
 impl Pipeline {
     fn new(role: Role, address: MacAddr, kind: Kind, offloads: bool) -> Self {
+        let end = End { role, address, kind };
+        Self::worker(end, Tid::default(), Arc::default(), offloads)
+    }
+
+    /// A worker of an end with this table.
+    fn worker(end: End, tid: Tid, published: Arc<Published>, offloads: bool) -> Self {
         let (host, device) = UnixDatagram::pair().unwrap();
         host.set_nonblocking(true).unwrap();
-        let published: Arc<Published> = Arc::default();
-        let end = End { role, address, kind };
         Self {
             view: View::new(Arc::clone(&published)),
             published,
             end,
-            egress: Egress::new(end, MPDU_B),
-            relay: Egress::new(end, MPDU_B),
+            egress: Egress::new(end, tid, MPDU_B),
+            relay: Egress::new(end, tid, MPDU_B),
             source: Source::default(),
             tun: Tun::of(
                 device,
@@ -199,7 +204,7 @@ impl Pipeline {
         } = self;
         let ingress = Ingress {
             end: *end,
-            tun,
+            device: tun,
             outlet: sent,
             counters,
             control,

@@ -1,4 +1,4 @@
-//! The two threads of an end.
+//! The threads of an end: two per worker.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -15,15 +15,17 @@ use wlan_frames::MacAddr;
 use wlan_host::sys::datagrams::Inbox;
 use wlan_host::sys::ring::Ring;
 use wlan_host::sys::work_in_batches;
+use wlan_host::tun::Tun;
 
 use super::control::Handle;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Socket};
 use super::ingress::{BATCH, Ingress};
-use super::shared::{LinkError, Shared};
+use super::shared::{LinkError, Shared, Worker};
 use super::source::Source;
 use super::table::{Table, View};
 use super::waiting::{ControlBody, Waiting};
+use super::wire::Tid;
 
 /// Delay before a thread uses a socket or device again after an error.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -48,18 +50,25 @@ pub struct Running {
 impl Running {
     pub(super) fn start(shared: Arc<Shared>, control_frames: usize) -> Result<Self, LinkError> {
         let control = Arc::new(Waiting::new(control_frames));
-        let closing = Closing(Arc::clone(&control));
-        let incoming = Incoming::new(&shared)?;
+        let incoming: Result<Vec<Incoming>, LinkError> = (0..shared.workers.len())
+            .map(|number| Incoming::new(&shared, number))
+            .collect();
+        let incoming = incoming?;
         let mut running = Self {
             handle: Handle::new(Arc::clone(&shared)),
             control,
             threads: Vec::new(),
         };
-        let (out, inward) = (Arc::clone(&shared), shared);
-        running.spawn("link-out", move || ending(&out, run_outbound(&out)))?;
-        running.spawn("link-in", move || {
-            ending(&inward, run_inbound(&inward, incoming, &closing.0))
-        })?;
+        for (number, incoming) in incoming.into_iter().enumerate() {
+            let (out, inward) = (Arc::clone(&shared), Arc::clone(&shared));
+            let closing = Closing(Arc::clone(&running.control));
+            running.spawn(&format!("link-out-{number}"), move || {
+                ending(&out, run_outbound(&out, number))
+            })?;
+            running.spawn(&format!("link-in-{number}"), move || {
+                ending(&inward, run_inbound(&inward, number, incoming, &closing.0))
+            })?;
+        }
         Ok(running)
     }
 
@@ -128,7 +137,7 @@ impl Drop for Closing {
     }
 }
 
-/// Ends the other thread too.
+/// Ends the other threads too.
 fn ending(shared: &Shared, ended: Result<(), LinkError>) -> Result<(), LinkError> {
     shared.end();
     ended
@@ -152,18 +161,29 @@ fn wait<const N: usize>(
     others.map(|other| other.and_then(|_| told.next()).unwrap_or(PollFlags::empty()))
 }
 
-/// Outbound thread: device to socket.
-fn run_outbound(shared: &Shared) -> Result<(), LinkError> {
+/// The TID of the frames of a worker.
+fn tid(number: usize) -> Tid {
+    Tid(u8::try_from(number).expect("there are at most 8 workers"))
+}
+
+/// Outbound thread of worker `number`: device to socket.
+fn run_outbound(shared: &Shared, number: usize) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
-    let mut egress = Egress::new(shared.end, shared.mpdu_b);
+    let mut egress = Egress::new(shared.end, tid(number), shared.mpdu_b);
     let mut source = Source::default();
-    let (socket, counters) = (&shared.socket, &shared.counters.outbound);
+    let Worker {
+        socket,
+        tun,
+        counters,
+        kicks: [kick, _],
+    } = &shared.workers[number];
+    let counters = &counters.outbound;
     while !shared.has_ended() {
         view.refresh();
         let table = view.table();
         let before = counters.sealed.get();
         let more = loop {
-            match source.read(&shared.tun, table, &mut egress, socket, counters) {
+            match source.read(tun, table, &mut egress, socket, counters) {
                 Ok(true) if egress.wants_more() => {}
                 Ok(true) => break Ok(()),
                 Ok(false) => break Err(None),
@@ -177,15 +197,15 @@ fn run_outbound(shared: &Shared) -> Result<(), LinkError> {
             Ok(()) => {}
             Err(None) => {
                 let rests = counters.sealed.get() - before >= THICK;
-                let device = (!rests).then_some(shared.tun.as_fd());
-                wait(&shared.kicks[0], [device], rests.then_some(REST));
+                let device = (!rests).then_some(tun.as_fd());
+                wait(kick, [device], rests.then_some(REST));
             }
             // The kernel returns EBADFD for a removed device. All other errors are transient.
             Err(Some(error)) if error.raw_os_error() == Some(nix::libc::EBADFD) => {
                 return Err(shared.device_error(error));
             }
             Err(Some(_)) => {
-                wait(&shared.kicks[0], [], Some(PAUSE));
+                wait(kick, [], Some(PAUSE));
             }
         }
     }
@@ -199,11 +219,12 @@ enum Incoming {
 }
 
 impl Incoming {
-    fn new(shared: &Shared) -> Result<Self, LinkError> {
-        let message_b = shared.socket.message_b().map_err(LinkError::Transport)?;
+    fn new(shared: &Shared, number: usize) -> Result<Self, LinkError> {
+        let socket = &shared.workers[number].socket;
+        let message_b = socket.message_b().map_err(LinkError::Transport)?;
         match &shared.eapol {
             None => Ok(Self::Datagrams(Box::new(Inbox::new(message_b)))),
-            Some(_) => Ring::new(shared.socket.as_fd(), message_b)
+            Some(_) => Ring::new(socket.as_fd(), message_b)
                 .map(Self::Ring)
                 .map_err(LinkError::Transport),
         }
@@ -213,7 +234,7 @@ impl Incoming {
     fn drain(
         &mut self,
         view: &mut View,
-        ingress: &Ingress<'_, Socket>,
+        ingress: &Ingress<'_, Socket, Tun>,
         relay: &mut Egress,
     ) -> io::Result<bool> {
         for _ in 0..RECEPTIONS {
@@ -229,7 +250,7 @@ impl Incoming {
     fn receive(
         &mut self,
         table: &Table,
-        ingress: &Ingress<'_, Socket>,
+        ingress: &Ingress<'_, Socket, Tun>,
         relay: &mut Egress,
     ) -> io::Result<bool> {
         let socket = ingress.outlet.as_fd();
@@ -262,19 +283,31 @@ impl Incoming {
     }
 }
 
-/// Inbound thread: socket to device.
-fn run_inbound(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<(), LinkError> {
+/// Inbound thread of worker `number`: socket to device. The first worker also receives unprotected EAPOL frames.
+fn run_inbound(
+    shared: &Shared,
+    number: usize,
+    mut incoming: Incoming,
+    control: &Waiting,
+) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
-    let mut relay = Egress::new(shared.end, shared.mpdu_b);
+    let mut relay = Egress::new(shared.end, tid(number), shared.mpdu_b);
+    let Worker {
+        socket,
+        tun,
+        counters,
+        kicks: [_, kick],
+    } = &shared.workers[number];
+    let eapol = shared.eapol.as_ref().filter(|_| number == 0);
     let ingress = Ingress {
         end: shared.end,
-        tun: &shared.tun,
-        outlet: &shared.socket,
-        counters: &shared.counters,
+        device: tun,
+        outlet: socket,
+        counters,
         control,
     };
     let mut eapol_octets = [0; EAPOL_B];
-    let inbound = &shared.counters.inbound;
+    let inbound = &counters.inbound;
     // Whether the interface may be gone: a socket reports its removal once, and never that it was recreated.
     let mut is_lost = false;
     while !shared.has_ended() {
@@ -282,7 +315,7 @@ fn run_inbound(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Re
         let sockets = match incoming.drain(&mut view, &ingress, &mut relay) {
             Ok(true) => {
                 let rests = inbound.frames.get() - before >= THICK;
-                wait_for_frames(shared, rests, is_lost)
+                wait_for_frames(kick, [Some(socket), eapol], rests, is_lost)
             }
             drained => SocketState {
                 may_have_eapol: true,
@@ -290,16 +323,17 @@ fn run_inbound(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Re
             },
         };
         if sockets.may_have_eapol
-            && let Some(socket) = &shared.eapol
+            && let Some(eapol) = eapol
         {
-            receive_eapol(socket, &mut eapol_octets, &ingress);
+            receive_eapol(eapol, &mut eapol_octets, &ingress);
         }
         if sockets.has_failed {
             inbound.socket_errors.add(1);
             is_lost = true;
-            wait(&shared.kicks[1], [], Some(PAUSE));
+            wait(kick, [], Some(PAUSE));
         }
-        is_lost = is_lost && !recover(shared);
+        // Rebinds to an interface that was recreated.
+        is_lost = is_lost && ![Some(socket), eapol].into_iter().flatten().all(Socket::recover);
     }
     Ok(())
 }
@@ -312,15 +346,19 @@ struct SocketState {
     has_failed: bool,
 }
 
-/// Waits until a frame arrives, or until the end of a rest.
-fn wait_for_frames(shared: &Shared, rests: bool, is_lost: bool) -> SocketState {
-    let data = (!rests).then_some(shared.socket.as_fd());
-    let eapol = shared.eapol.as_ref().map(Socket::as_fd);
+/// Waits until a frame arrives at the sockets for data and for EAPOL, or until the end of a rest.
+fn wait_for_frames(
+    kick: &EventFd,
+    [data, eapol]: [Option<&Socket>; 2],
+    rests: bool,
+    is_lost: bool,
+) -> SocketState {
+    let waits = [data.filter(|_| !rests), eapol].map(|socket| socket.map(Socket::as_fd));
     let timeout = rests.then_some(REST).or(is_lost.then_some(PAUSE));
-    let [of_data, of_eapol] = wait(&shared.kicks[1], [data, eapol], timeout);
+    let [of_data, of_eapol] = wait(kick, waits, timeout);
     SocketState {
         may_have_eapol: !of_eapol.is_empty(),
-        has_failed: of_data.contains(PollFlags::POLLERR) && has_pending_error(&shared.socket),
+        has_failed: of_data.contains(PollFlags::POLLERR) && data.is_some_and(has_pending_error),
     }
 }
 
@@ -332,14 +370,8 @@ fn has_pending_error(socket: &Socket) -> bool {
     !matches!(getsockopt(socket, sockopt::SocketError), Ok(0))
 }
 
-/// Rebinds the sockets to an interface that was recreated. Returns whether the interface exists.
-fn recover(shared: &Shared) -> bool {
-    let sockets = [Some(&shared.socket), shared.eapol.as_ref()];
-    sockets.into_iter().flatten().all(Socket::recover)
-}
-
 /// Receives queued unprotected EAPOL frames, at most [`RECEPTIONS`] at a time.
-fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socket>) {
+fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socket, Tun>) {
     for _ in 0..RECEPTIONS {
         match fetch(socket, octets) {
             Ok((len_b, from)) => {

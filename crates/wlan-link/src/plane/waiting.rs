@@ -94,7 +94,7 @@ impl Waiting {
         }
     }
 
-    /// Queues the frame that `make` returns. Returns `false` if the queue is full. Must be called by one thread only.
+    /// Queues the frame that `make` returns. Returns `false` if the queue is full.
     ///
     /// While a queue is full, a further frame costs neither a copy nor the lock. A flood of control frames therefore
     /// does not slow the data path, whose thread calls this function.
@@ -110,11 +110,15 @@ impl Waiting {
         } else {
             &mut queues.open
         };
-        queue.push_back(frame);
+        // Another thread may have filled the queue since.
+        let has_space = queue.len() < self.most;
+        if has_space {
+            queue.push_back(frame);
+        }
         full.store(queue.len() >= self.most, Ordering::Relaxed);
         drop(queues);
         self.arrived.notify_one();
-        true
+        has_space
     }
 
     fn take(&self, queues: &mut Queues) -> Option<ControlFrame> {

@@ -35,8 +35,36 @@ pub const GROUP_PAYLOAD_MIN_B: usize = 4;
 pub const MANAGEMENT_HEADER_B: usize = MacHeader::LEN;
 
 const SEQUENCE_AT: usize = 22;
-const QOS_AT: usize = 24;
+/// Offset of QoS Control in a data frame.
+pub const QOS_AT: usize = 24;
+/// Offset of the octet after address 2.
+pub const TRANSMITTER_END: usize = 16;
+/// Bits of the TID in QoS Control (9.2.4.5.2).
+const TID_BITS: u8 = 0xf;
+/// The bit of the TID that user priorities do not use.
+const CHECKED: u8 = TIDS;
+/// Bits of the type in the first octet of a frame; management frames have type 0 (9.2.4.1.3).
+pub const TYPE_BITS: u8 = 0xc;
 const TYPE_AT: usize = 12;
+
+/// Number of TIDs that a link uses: those of the user priorities (9.2.4.5.2).
+pub const TIDS: u8 = 8;
+
+/// The TID of a data frame, below [`TIDS`]. Each worker of an end has its own, which all frames of a flow share: a
+/// receiver that assigns frames to threads by their TID keeps the order of every flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tid(pub u8);
+
+impl Tid {
+    /// The TID of a received frame. Management frames, which have none, count as TID 0.
+    pub fn of(mpdu: &[u8]) -> Self {
+        let is_management = mpdu.first().is_some_and(|octet| octet & TYPE_BITS == 0);
+        match mpdu.get(QOS_AT) {
+            Some(qos) if !is_management => Self(qos % TIDS),
+            _ => Self(0),
+        }
+    }
+}
 
 /// LLC/SNAP as an address. If A-MSDU Present were flipped, a frame to this address would be parsed as an MSDU.
 /// Such frames are neither sent nor accepted.
@@ -66,7 +94,7 @@ pub struct End {
 }
 
 impl End {
-    /// The header of data frames to `peer`, without the sequence number and the Protected bit.
+    /// The header of data frames to `peer` with TID 0, without the sequence number and the Protected bit.
     pub fn header(&self, peer: MacAddr) -> [u8; HEADER_B] {
         let bssid = match self.role {
             Role::Ap => self.address,
@@ -296,6 +324,18 @@ pub fn number(mpdu: &mut [u8], pn: PacketNumber) {
     let number = (pn.get() % u64::from(SequenceControl::MODULUS)) as u16;
     let bits = SequenceControl { number, fragment: 0 }.bits();
     mpdu[SEQUENCE_AT..SEQUENCE_AT + 2].copy_from_slice(&bits.to_le_bytes());
+}
+
+/// Writes the TID into the MAC header, and whether the sender has computed the packet's TCP or UDP checksum. The MIC
+/// covers both.
+pub fn put_tid(mpdu: &mut [u8], tid: Tid, is_checked: bool) {
+    let checked = if is_checked { CHECKED } else { 0 };
+    mpdu[QOS_AT] = mpdu[QOS_AT] & !TID_BITS | tid.0 | checked;
+}
+
+/// Whether the sender of a data frame has computed the packet's TCP or UDP checksum.
+pub fn is_checked(mpdu: &[u8]) -> bool {
+    mpdu[QOS_AT] & CHECKED != 0
 }
 
 /// Whether the A-MSDU Present bit of a data frame is set.

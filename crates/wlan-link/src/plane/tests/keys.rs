@@ -115,7 +115,7 @@ fn the_hot_path_allocates_nothing() {
         } = &mut ap;
         let ingress = Ingress {
             end: *end,
-            tun,
+            device: tun,
             outlet: &Nowhere,
             counters,
             control,
