@@ -41,6 +41,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -65,6 +66,9 @@ const NOT_STARTED: i32 = 127;
 
 /// The signal with which the kernel tells the worker that its supervisor has ended.
 const SUPERVISOR_GONE: Signal = Signal::SIGTERM;
+
+/// Time between two looks for descendants that have not ended yet.
+const POLL: Duration = Duration::from_millis(1);
 
 /// Whether the worker restores the host, because its supervisor has ended.
 static RESTORES: AtomicBool = AtomicBool::new(false);
@@ -103,11 +107,10 @@ fn kill_descendants() -> io::Result<()> {
             // It may have ended since.
             let _ = kill(child.own, Signal::SIGKILL);
         }
-        match waitpid(
-            Pid::from_raw(-1),
-            (children.is_empty()).then_some(WaitPidFlag::WNOHANG),
-        ) {
-            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+        match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) if children.is_empty() => return Ok(()),
+            // A blocking wait could miss its child: in the worker, the thread of a command waits for the same children.
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => thread::sleep(POLL),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
