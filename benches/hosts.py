@@ -8,13 +8,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
 import tomli_w
 from page import publish
+from runs import AIRTOLL, words_of
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -23,10 +23,8 @@ from guest_script import run_script
 from airtoll.guest import recipe
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.store import Result
-from airtoll.study import find_study
 
 ROOT = Path(__file__).parent.parent
-AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 STUDY = "kolahi-11ac"
 REPEATS = 10
 LIMITS = {"throughput": 2.0, "rtt": 5.0}
@@ -50,7 +48,7 @@ with machines(TEMPORARY / "lab", plan.runs[0].cell, plan.link, "virtual") as inv
 
 def study() -> dict:
     """The study with its largest packets, the levels of --quick, and `REPEATS`."""
-    words = tomllib.loads(find_study(STUDY).read_text(encoding="utf-8"))
+    words = words_of(STUDY)
     quick = words.pop("quick")
     words.pop("link")  # a card: lab hosts has those of its machines
     words["factors"] |= {"crypto_at": ["host"], "packet_size": words["factors"]["packet_size"][-1:]}

@@ -8,16 +8,12 @@ Interrupted, the command resumes. The results stay in results/papers.
 
 import argparse
 import subprocess
-import sys
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
 import tomli_w
+from runs import AIRTOLL, complete, perform, words_of
 
-from airtoll.study import find_study
-
-AIRTOLL: Final = str(Path(sys.executable).with_name("airtoll"))
 STUDIES: Final = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
 CPU: Final = "kolahi-11ac"
 """The study whose paper has figures of the CPU."""
@@ -30,7 +26,7 @@ RESULTS: Final = Path("results/papers")
 
 def reduced(name: str) -> dict[str, Any]:
     """The study with the levels and durations of its [quick] table."""
-    study = tomllib.loads(find_study(name).read_text(encoding="utf-8"))
+    study = words_of(name)
     quick = study.pop("quick")
     study["factors"] |= quick.get("factors", {})
     method = study["method"]
@@ -54,12 +50,10 @@ def run(study: dict[str, Any], out: Path, *options: str) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     file = out.with_suffix(".toml")
     if out.exists():
-        command = [AIRTOLL, "run", str(out), "--resume"]
+        complete(str(out), "--resume")
     else:
         file.write_text(tomli_w.dumps(study), encoding="utf-8")
-        command = [AIRTOLL, "run", str(file), *options, "--out", str(out)]
-    if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
-        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the page counts them
+        perform(str(file), out, *options)
 
 
 def main() -> None:

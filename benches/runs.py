@@ -31,9 +31,14 @@ def words_of(study: str) -> dict[str, Any]:
 
 def perform(study: str, directory: Path, *options: str) -> None:
     """Run a study, a name or a file."""
-    command = [AIRTOLL, "run", study, *options, "--out", str(directory)]
+    complete(study, *options, "--out", str(directory))
+
+
+def complete(*arguments: str) -> None:
+    """Perform `airtoll run` with these arguments."""
+    command = [AIRTOLL, "run", *arguments]
     if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
-        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the table counts them
+        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the page counts them
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Fail if modules of a Rust crate or of a Python package use one another in a cycle.
 
 In every folder of `crates/*/src` and `python/*`, the uses between siblings (modules or folders) must not form a cycle.

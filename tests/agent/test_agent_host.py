@@ -87,6 +87,7 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
         assert (folder / "secret").stat().st_mode & 0o777 == 0o600
         host.at_end(["sh", "-c", f"echo first >> {tmp_path}/restored"])
         host.at_end(["sh", "-c", f"echo last >> {tmp_path}/restored"])
+        host.at_end(["sh", "-c", f"grep SigBlk /proc/self/status > {tmp_path}/blocked"])
         host.forget_at_end(host.at_end(["sh", "-c", f"echo never >> {tmp_path}/restored"]))
         # A daemon leaves its session and its parent.
         script = "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.2; echo $$; exec sleep 600"
@@ -103,6 +104,7 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
         assert wait_until(lambda: not any(map(runs, started)))
         assert wait_until(lambda: not folder.exists())
         assert (tmp_path / "restored").read_text() == "last\nfirst\n"
+        assert int((tmp_path / "blocked").read_text().split()[1], 16) == 0
 
 
 def test_a_lost_host_is_named_in_every_call(host: AgentHost) -> None:

@@ -12,7 +12,7 @@ from airtoll.probes.sealing import SealingLoad
 
 
 def test_a_cpu_that_had_no_time_to_seal_did_not_seal() -> None:
-    # 1 Gbit is 86,326 segments of 1448 octets; 20 us each are 1.73 s, of which a half is certain.
+    # 2 Gbit take 172,652 segments of 1448 octets. At 20 us per segment, sealing takes 3.45 s; the test allows for half.
     slow = SealingLoad(gbit=2.0, busy_s=1.0, seal_us=20.0)
     assert slow.software_s == pytest.approx(1.7265, rel=1e-3)
     assert slow.is_in_hardware

@@ -12,22 +12,20 @@ use serde_json::{Value, json};
 use wlan_ciphers::Backend;
 use wlan_peers::{PartTime, Scheme, clock, measure_parts};
 
-use crate::program::{self, ProgramError, parse};
+use crate::program::{self, ProgramError, parse, seconds};
 
 const USAGE: &str = "engine SCHEME PAYLOAD_OCTETS SECONDS";
 
 /// Runs the command with these arguments. Returns the exit status.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("engine", USAGE, args, |args| {
-        let [scheme, payload_b, seconds] = args else {
+        let [scheme, payload_b, within] = args else {
             return Err(ProgramError::usage("three arguments are required"));
         };
         let known = Scheme::all().find(|known| known.name() == scheme);
         let scheme = known.ok_or_else(|| ProgramError::usage(format!("'{scheme}' is not a suite")))?;
         let payload_b = parse(payload_b, "a number of octets")?;
-        let within = Duration::try_from_secs_f64(parse(seconds, "a number of seconds")?)
-            .map_err(|error| ProgramError::usage(error.to_string()))?;
-        println!("{}", measure(scheme, payload_b, within)?);
+        println!("{}", measure(scheme, payload_b, seconds(within)?)?);
         Ok(())
     })
 }

@@ -25,7 +25,7 @@ use nix::libc;
 use serde_json::{Value, json};
 use wlan_host::sys::{TcpOctets, option};
 
-use crate::program::{self, ProgramError, parse, while_doing};
+use crate::program::{self, ProgramError, parse, seconds, while_doing};
 
 const USAGE: &str = "ftp ADDRESS:PORT SECONDS INTERVAL_SECONDS";
 
@@ -44,16 +44,12 @@ const OPENING: Duration = Duration::from_secs(10);
 /// Runs the command with these arguments. Returns the exit status.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("ftp", USAGE, args, |args| {
-        let [address, seconds, interval] = args else {
+        let [address, reading, interval] = args else {
             return Err(ProgramError::usage("three arguments are required"));
-        };
-        let duration = |text: &String| {
-            Duration::try_from_secs_f64(parse(text, "a number of seconds")?)
-                .map_err(|error| ProgramError::usage(error.to_string()))
         };
         let server = Server::bind(parse(address, "an address with a port")?)?;
         let transfer = server
-            .serve(duration(seconds)?, duration(interval)?)
+            .serve(seconds(reading)?, seconds(interval)?)
             .map_err(while_doing("serving the client"))?;
         println!("{}", transfer.words());
         Ok(())

@@ -81,6 +81,15 @@ pub fn parse<T: FromStr>(text: &str, what: &str) -> Result<T, ProgramError> {
         .map_err(|_| ProgramError::usage(format!("'{text}' is not {what}")))
 }
 
+/// Parses a time in seconds, which may be a fraction.
+///
+/// # Errors
+/// [`ProgramError::Usage`].
+pub fn seconds(text: &str) -> Result<Duration, ProgramError> {
+    Duration::try_from_secs_f64(parse(text, "a number of seconds")?)
+        .map_err(|error| ProgramError::usage(error.to_string()))
+}
+
 /// Parses a positive number of milliseconds. As a read timeout, 0 would mean no timeout (socket(7), `SO_RCVTIMEO`).
 ///
 /// # Errors

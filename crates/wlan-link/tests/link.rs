@@ -2,8 +2,11 @@
 
 mod hosts;
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hosts::{Host, Switch};
@@ -226,6 +229,34 @@ fn three_stations_communicate_over_every_transport_with_either_device() {
             (0, 0)
         );
     }
+}
+
+#[test]
+fn the_workers_share_their_address_only_with_each_other() {
+    let Some(switch) = Switch::new() else { return };
+    let is_done = Arc::new(AtomicBool::new(false));
+    let forks = Arc::clone(&is_done);
+    // A child has the descriptors of this process until it executes its program.
+    let children = std::thread::spawn(move || {
+        while !forks.load(Ordering::Relaxed) {
+            assert!(Command::new("true").status().unwrap().success());
+        }
+    });
+    for number in 1..=30 {
+        switch.host(number).run(move || {
+            let open = |workers| open_workers(Way::Udp4, Kind::Ip, Suite::Ccmp128, number, workers);
+            let link = open(3);
+            assert!(link.is_ok(), "{:?}", link.err());
+            for refused in [open(3), open(1)] {
+                let Some(LinkError::Transport(error)) = refused.err() else {
+                    panic!("the address is in use")
+                };
+                assert_eq!(error.kind(), ErrorKind::AddrInUse);
+            }
+        });
+    }
+    is_done.store(true, Ordering::Relaxed);
+    children.join().unwrap();
 }
 
 /// A datagram's flow and its number in the flow.

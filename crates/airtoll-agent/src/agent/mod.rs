@@ -132,6 +132,8 @@ pub fn work(mut args: ArgsOs) -> i32 {
             thread::spawn(move || {
                 if gone.wait().is_ok() {
                     RESTORES.store(true, Ordering::SeqCst);
+                    // The commands that restore the host inherit the mask, and so do their children.
+                    let _ = gone.thread_unblock();
                     let folder = Folder::of_other(restored);
                     status_of(restore(&folder).map(|()| 1));
                     drop(folder);

@@ -69,37 +69,26 @@ impl Instruction {
         Self::new(libc::BPF_JMP | libc::BPF_JA, skipped, 0, 0)
     }
 
+    const fn branch(condition: u32, value: u32, if_true: u8, if_false: u8) -> Self {
+        Self::new(libc::BPF_JMP | condition | libc::BPF_K, value, if_true, if_false)
+    }
+
     /// Skips instructions, depending on whether the accumulator is at least `value`.
     #[must_use]
     pub const fn jump_if_at_least(value: u32, if_true: u8, if_false: u8) -> Self {
-        Self::new(
-            libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K,
-            value,
-            if_true,
-            if_false,
-        )
+        Self::branch(libc::BPF_JGE, value, if_true, if_false)
     }
 
     /// Skips instructions, depending on whether the accumulator has any bit of `mask`.
     #[must_use]
     pub const fn jump_if_any(mask: u32, if_true: u8, if_false: u8) -> Self {
-        Self::new(
-            libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K,
-            mask,
-            if_true,
-            if_false,
-        )
+        Self::branch(libc::BPF_JSET, mask, if_true, if_false)
     }
 
     /// Skips instructions, depending on whether the accumulator equals `value`.
     #[must_use]
     pub const fn jump_if_equal(value: u32, if_true: u8, if_false: u8) -> Self {
-        Self::new(
-            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-            value,
-            if_true,
-            if_false,
-        )
+        Self::branch(libc::BPF_JEQ, value, if_true, if_false)
     }
 
     /// Accepts the frame.

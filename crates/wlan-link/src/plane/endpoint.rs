@@ -112,13 +112,20 @@ enum Way {
 }
 
 impl Socket {
-    /// Opens a UDP socket bound to `local`, for paths with an MTU of `outer_mtu_b` octets. If the address `is_shared` by
-    /// several sockets, see [`steering`](super::steering).
+    /// Opens one UDP socket per worker, all bound to `local`, for paths with an MTU of `outer_mtu_b` octets. The module
+    /// [`steering`](super::steering) describes how they share the datagrams.
     ///
     /// # Errors
     /// The address does not belong to this host, or is in use.
-    pub fn udp(local: SocketAddr, outer_mtu_b: usize, is_shared: bool) -> io::Result<Self> {
-        let socket = bound(local, is_shared).map_err(about(format_args!("UDP address {local}")))?;
+    pub fn udp(local: SocketAddr, outer_mtu_b: usize, workers: usize) -> io::Result<Vec<Self>> {
+        bound(local, workers)
+            .map_err(about(format_args!("UDP address {local}")))?
+            .into_iter()
+            .map(|socket| Self::bound_udp(socket, local, outer_mtu_b))
+            .collect()
+    }
+
+    fn bound_udp(socket: OwnedFd, local: SocketAddr, outer_mtu_b: usize) -> io::Result<Self> {
         let headers_b = if local.is_ipv4() { IPV4_B } else { IPV6_B } + UDP_B;
         // Never fragment, and use the interface's MTU alone: ICMP messages about the path MTU are not authenticated.
         let (level, name, probe) = if local.is_ipv4() {
@@ -353,18 +360,28 @@ impl Outlet for Socket {
     }
 }
 
-/// A bound UDP socket.
-fn bound(local: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
+/// UDP sockets that are bound to one address.
+fn bound(local: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
     let family = match local {
         SocketAddr::V4(_) => AddressFamily::Inet,
         SocketAddr::V6(_) => AddressFamily::Inet6,
     };
-    let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    if is_shared {
-        set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-    }
-    datagrams::bind(socket.as_fd(), RawAddress::of_udp(local))?;
-    Ok(socket)
+    let share = |socket: &OwnedFd| set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1);
+    (0..count)
+        .map(|number| {
+            let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+            // The first socket shares its address only once it is bound: otherwise, the kernel would also let it share
+            // the address of another process.
+            if number > 0 {
+                share(&socket)?;
+            }
+            datagrams::bind(socket.as_fd(), RawAddress::of_udp(local))?;
+            if number == 0 && count > 1 {
+                share(&socket)?;
+            }
+            Ok(socket)
+        })
+        .collect()
 }
 
 /// Whether the kernel cannot split for this device: no checksum offload, or no support for the option.

@@ -51,19 +51,7 @@ impl Link {
                 local,
                 outer_mtu_b,
                 address,
-            } => {
-                // A socket that shares nothing is refused if another process has the address.
-                let alone = Socket::udp(*local, *outer_mtu_b, false);
-                let sockets = match workers {
-                    1 => alone.map(|socket| vec![socket]),
-                    _ => alone.map(drop).and_then(|()| {
-                        (0..workers)
-                            .map(|_| Socket::udp(*local, *outer_mtu_b, true))
-                            .collect()
-                    }),
-                };
-                (sockets, None, Ok(*address))
-            }
+            } => (Socket::udp(*local, *outer_mtu_b, workers), None, Ok(*address)),
             Transport::Ethernet { interface, ethertype } => (
                 (0..workers)
                     .map(|worker| Socket::packet(interface, *ethertype, Share { worker, workers }))
