@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-decrypt bench-coverage bench-report bench-startup bench-agent bench-studies bench-virtual fuzz mutants clean
-.PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-fuzz test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -54,15 +54,12 @@ check: lint
 
 # The tests of the hardware use one core for minutes: they start first, beside everything that compiles.
 test: system-run system-test system-guest rtl-tools
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl guest lint test-rust docs test-miri test-fuzz
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl guest lint test-rust docs test-miri
 	$(MAKE) --no-print-directory test-python
 
 # With +, cargo uses make's job server instead of warning that it is unavailable.
 test-rust:
 	+cargo test --workspace --quiet
-
-test-fuzz:
-	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
 # The engine of Armv8, in an emulator. Not part of `test`, because few toolchains have the target:
 # rustup target add aarch64-unknown-linux-gnu
@@ -113,7 +110,6 @@ docs: build $(VENV)/.docs
 
 lint: build
 	cargo fmt --all --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	+cargo clippy --workspace --all-targets --quiet -- -D warnings
 	+tools/no-std.sh
 	+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

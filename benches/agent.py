@@ -36,8 +36,7 @@ CASES = (
 
 
 def _connect() -> AgentHost:
-    argv = [str(binary.program()), "serve"]
-    return AgentHost("machine", Connection("machine", argv), argv[:1])
+    return AgentHost(Connection("machine", [str(binary.program()), "serve"]))
 
 
 @contextmanager

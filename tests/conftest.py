@@ -65,4 +65,4 @@ def host() -> Iterator[AgentHost]:
     """The machine of the tests, through an agent."""
     agent = str(binary.program())
     with Connection("here", [agent, "serve"]) as connection:
-        yield AgentHost("here", connection, [agent])
+        yield AgentHost(connection)

@@ -8,15 +8,16 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
     echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz" >&2
     exit 2
 fi
-cargo run --quiet --no-default-features --bin seeds
-cargo +nightly fuzz build
+cargo run --quiet --bin seeds
+cargo +nightly fuzz build --features libfuzzer
 
-mkdir -p target/logs
+logs=../target/fuzz
+mkdir -p $logs
 fuzz() {
-    if cargo +nightly fuzz run "$1" -- -max_total_time="$seconds" >"target/logs/$1" 2>&1; then
-        echo "$1: clean, $(grep '^Done' "target/logs/$1")"
+    if cargo +nightly fuzz run --features libfuzzer "$1" -- -max_total_time="$seconds" >"$logs/$1" 2>&1; then
+        echo "$1: clean, $(grep '^Done' "$logs/$1")"
     else
-        echo "$1: failed, see fuzz/target/logs/$1"
+        echo "$1: failed, see target/fuzz/$1"
         return 1
     fi
 }

@@ -21,6 +21,7 @@ pub(crate) struct Counter(pub(crate) u64);
 impl TryRng for Counter {
     type Error = Infallible;
 
+    #[allow(clippy::cast_possible_truncation)] // the lower half
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
         self.try_next_u64().map(|wide| wide as u32)
     }

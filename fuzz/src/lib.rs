@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!  cargo install cargo-fuzz
-//!  cargo run --no-default-features --bin seeds             (in this folder) writes the initial corpus to corpus/
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   also: captures, open, seal, handshake, sae, phases, eap
-//!  cargo test --no-default-features                        runs the same functions on the seeds and mutations of them
+//!  cargo run --bin seeds                     (in this folder) writes the initial corpus to corpus/
+//!  cargo +nightly fuzz run --features libfuzzer frames -- -max_total_time=600
+//!                                            also: captures, open, seal, handshake, sae, phases, eap
+//!  cargo test                                runs the same functions on the seeds and mutations of them
 //! ```
 
 mod eap;

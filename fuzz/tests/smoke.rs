@@ -5,12 +5,13 @@
 struct Changes(u64);
 
 impl Changes {
+    #[allow(clippy::cast_possible_truncation)] // the remainder is below `limit`
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) as usize % limit.max(1)
+        ((z ^ z >> 31) % limit.max(1) as u64) as usize
     }
 
     fn apply(&mut self, seed: &[u8]) -> Vec<u8> {

@@ -43,7 +43,7 @@ def test_output_arrives_octet_for_octet(octets: bytes) -> None:
     agent = str(binary.program())
     with (
         Connection("here", [agent, "serve"]) as connection,
-        AgentHost("here", connection, [agent]).popen(["cat"], stdin=True) as cat,
+        AgentHost(connection).popen(["cat"], stdin=True) as cat,
     ):
         cat.write(octets, end=True)
         assert cat.communicate(timeout=10) == (octets, b"")
@@ -81,7 +81,7 @@ def test_a_command_that_hangs_is_killed_with_its_output_kept(host: AgentHost) ->
 def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
     agent = str(binary.program())
     with Connection("here", [agent, "serve"]) as connection:
-        host = AgentHost("here", connection, [agent])
+        host = AgentHost(connection)
         folder = Path(host.folder())
         host.put(str(folder / "secret"), b"x")
         assert (folder / "secret").stat().st_mode & 0o777 == 0o600

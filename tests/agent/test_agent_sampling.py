@@ -17,7 +17,7 @@ from airtoll.errors import AirtollError
 def host() -> Iterator[AgentHost]:
     argv = [str(binary.program()), "serve"]
     with Connection("machine", argv) as connection:
-        yield AgentHost("machine", connection, argv[:1])
+        yield AgentHost(connection)
 
 
 def test_readings_have_what_was_asked_for(host: AgentHost) -> None:

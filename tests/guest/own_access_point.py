@@ -63,7 +63,7 @@ def ends(journal: HostJournal) -> Iterator[tuple[Hostapd, OwnStation, StationByH
         hosts = []
         for name in ("ap", "sta"):
             connection = stack.enter_context(Connection(name, [agent, "serve"]))
-            hosts.append(AgentHost(name, connection, [agent]))
+            hosts.append(AgentHost(connection))
         yield (
             Hostapd(hosts[0], "wlan0", journal),
             OwnStation(hosts[1], "wlan1", journal),
@@ -166,7 +166,7 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
     alone = interfaces()
     agent = str(binary.program())
     with HostJournal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
-        host = AgentHost("new", connection, [agent])
+        host = AgentHost(connection)
         found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}
         return {"during": during, "alone": alone, "after": interfaces(), **found}
 

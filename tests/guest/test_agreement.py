@@ -29,7 +29,7 @@ gi = ["short"]
 METHOD = """
 [method]
 repeats = 1
-duration = "2 s"
+duration = "1 s"
 warmup = "0.5 s"
 probes = ["throughput"]
 """
@@ -132,7 +132,7 @@ transport = ["udp"]
 ip = ["ipv4"]
 packet_size = [256, 1460]
 topology = ["point-to-point", "through-ap"]
-{METHOD}
+{METHOD.replace("1 s", "2 s")}
 [link]
 band = "2.4 GHz"
 udp_buffer = "8192 B"

@@ -57,7 +57,7 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
 def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason: str) -> None:
     agent = str(binary.program())
     with Connection("sta", [agent, "serve"]) as connection:
-        process = AgentHost("sta", connection, [agent]).popen(["printf", "%s", printed])
+        process = AgentHost(connection).popen(["printf", "%s", printed])
         with pytest.raises(AirtollError) as error:
             joining.wait_for(joining.JOINED, "lab linux: wpa_supplicant on sta", "wlan0", process, 10)
     assert str(error.value) == f"lab linux: wpa_supplicant on sta: {reason}"

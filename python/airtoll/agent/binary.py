@@ -20,9 +20,14 @@ def architecture(machine: str) -> str:
     return _SAME.get(machine, machine)
 
 
-def machines(name: str) -> list[str]:
-    """The words of `uname -m` for one of Rust's architectures."""
-    return [name, *(machine for machine, same in _SAME.items() if same == name)]
+def checksums() -> dict[str, str]:
+    """SHA-256 of the program for each machine, by the words of `uname -m`."""
+    found = {}
+    for file in sorted(FOLDER.glob("airtoll-agent-*")):
+        name = file.name.removeprefix("airtoll-agent-")
+        for machine in (name, *(machine for machine, same in _SAME.items() if same == name)):
+            found[machine] = checksum(file)
+    return found
 
 
 def program(machine: str | None = None) -> Path:

@@ -29,6 +29,9 @@ _MOST_B: Final = 1 << 22  # of a head or a body
 class LostError(AirtollError):
     """The connection to a host has ended, or the host does not answer."""
 
+    said: bytes = b""
+    """The standard error of the command that reaches the host."""
+
 
 @dataclass(frozen=True)
 class AgentAnswer:
@@ -77,6 +80,10 @@ class Connection:
                 raise LostError(
                     f"host {name}: the agent is {version}, and airtoll requires {_rust.AGENT_VERSION}"
                 )
+        except LostError as error:
+            self.close()
+            error.said = bytes(self._said)
+            raise
         except BaseException:
             self.close()
             raise
@@ -115,6 +122,12 @@ class Connection:
     def forget(self, kind: str, number: int) -> None:
         """End the calls."""
         self._listeners.pop((kind, number), None)
+
+    @property
+    def program(self) -> str:
+        """The path of the agent's program on the host."""
+        assert self._hello is not None
+        return str(self._hello["program"])
 
     @property
     def lost(self) -> str | None:

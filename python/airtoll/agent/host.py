@@ -20,11 +20,9 @@ _CLOCK_EXCHANGES: Final = 50
 class AgentHost:
     """Runs commands on a host and reads its state, through the connection to its agent."""
 
-    def __init__(self, name: str, connection: Connection, agent: Sequence[str]) -> None:
-        """`agent` is the command of the agent's program on the host."""
-        self.name = name
+    def __init__(self, connection: Connection) -> None:
+        self.name = connection.name
         self.connection = connection
-        self.agent = tuple(agent)
         self._facts: dict[str, Any] | None = None
         self._kept = itertools.count(1)
         self._inputs: dict[int, str] = {}  # files with the standard input of commands of `at_end`
@@ -50,7 +48,7 @@ class AgentHost:
 
     def program(self, name: str) -> list[str]:
         """The command of one of the agent's own measuring programs: pingpong, video."""
-        return [*self.agent, name]
+        return [self.connection.program, name]
 
     def facts(self) -> dict[str, Any]:
         """Kernel, processor, cores and memory of the machine; they are asked once."""

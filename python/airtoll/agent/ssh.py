@@ -4,6 +4,7 @@ The system's OpenSSH does the rest: known hosts, keys, agents, jump hosts and ev
 connections to a host share one, which ends with `Ssh.close`.
 """
 
+import re
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -42,16 +43,17 @@ _REMEDIES: Final = (
 )
 """Words of ssh and sudo, and what to do."""
 
-# Prints the architecture, the path of the agent, and whether the file there has the checksum of that architecture.
-_FIND: Final = """
+# Executes the agent if the file has the checksum of the host's architecture.
+_SERVE: Final = """
 set -- $CHECKSUMS
 machine=$(uname -m)
 for pair; do case $pair in "$machine="*) sum=${pair#*=} ;; esac; done
-folder=${XDG_CACHE_HOME:-$HOME/.cache}/airtoll
-file=$folder/airtoll-agent-${sum:-unknown}
-have=$(sha256sum "$file" 2>/dev/null) && [ "${have%% *}" = "$sum" ] && [ -x "$file" ] && there=yes
-printf '%s %s %s\\n' "$machine" "${there:-no}" "$file"
+file=${XDG_CACHE_HOME:-$HOME/.cache}/airtoll/airtoll-agent-${sum:-unknown}
+have=$(sha256sum "$file" 2>/dev/null) && [ "${have%% *}" = "$sum" ] && [ -x "$file" ] && exec $BECOME "$file" serve
+echo "no agent for $machine: $file" >&2
+exit 1
 """
+_NO_AGENT: Final = re.compile("no agent for (.+?): (.+)")
 
 _COPY: Final = """
 mkdir -p "$(dirname "$FILE")" && cat > "$FILE.$$" && chmod 700 "$FILE.$$" || exit
@@ -95,13 +97,16 @@ class Ssh:
 
         Raises UsageError if the user has to do something first, and LostError if the host does not answer.
         """
-        path = self._deployed()
-        command = join([*self._become, path, "serve"])
         try:
-            connection = Connection(self.name, ["ssh", *self._options, self._destination, command])
+            return self._served()
         except LostError as error:
-            raise self._explained(str(error)) from None
-        return AgentHost(self.name, connection, [path])
+            if (found := _NO_AGENT.search(str(error))) is None:
+                raise self._explained(error) from None
+        self._copy(*found.groups())
+        try:
+            return self._served()
+        except LostError as error:
+            raise self._explained(error) from None
 
     def __enter__(self) -> "Ssh":
         return self
@@ -116,46 +121,41 @@ class Ssh:
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
         self._folder.cleanup()
 
-    def _deployed(self) -> str:
-        """The path of the agent on the host, after copying it if necessary."""
-        checksums = {}
-        for file in sorted(binary.FOLDER.glob("airtoll-agent-*")):
-            name = file.name.removeprefix("airtoll-agent-")
-            for machine in binary.machines(name):
-                checksums[machine] = (file, binary.checksum(file))
-        words = " ".join(f"{machine}={checksum}" for machine, (_, checksum) in checksums.items())
-        found = self._shell(f"CHECKSUMS={quote(words)}{_FIND}").decode(errors="replace")
+    def _served(self) -> AgentHost:
+        """The agent, if the host has it."""
+        checksums = " ".join(f"{machine}={checksum}" for machine, checksum in binary.checksums().items())
+        script = f"CHECKSUMS={quote(checksums)}{_SERVE.replace('$BECOME', join(self._become))}"
         try:
-            # A login shell may print a greeting before.
-            machine, there, path = found.splitlines()[-1].split(" ", 2)
-        except (IndexError, ValueError):
-            raise AirtollError(f"host {self.name}: its shell answered {found[:80]!r}") from None
-        if there == "yes":
-            return path
-        if machine not in checksums:
-            binary.program(machine)  # raises the error that names the architectures
-        file, checksum = checksums[machine]
-        self._shell(f"FILE={quote(path)} SUM={checksum}{_COPY}", file.read_bytes())
-        return path
+            return AgentHost(Connection(self.name, self._command(script)))
+        except FileNotFoundError:
+            raise UsageError("the command 'ssh' is missing: apt-get install openssh-client") from None
 
-    def _shell(self, script: str, octets: bytes = b"") -> bytes:
-        argv = ["ssh", *self._options, self._destination, f"exec sh -c {quote(script)}"]
+    def _copy(self, machine: str, path: str) -> None:
+        """Copy the agent for a machine to the host."""
+        file = binary.program(machine)
+        script = f"FILE={quote(path)} SUM={binary.checksum(file)}{_COPY}"
         try:
             done = subprocess.run(
-                argv, input=octets, capture_output=True, check=False, timeout=_COPY_TIMEOUT_S
+                self._command(script),
+                input=file.read_bytes(),
+                capture_output=True,
+                check=False,
+                timeout=_COPY_TIMEOUT_S,
             )
         except subprocess.TimeoutExpired:
             raise LostError(f"host {self.name}: no answer within {_COPY_TIMEOUT_S:.0f} s") from None
-        except FileNotFoundError:
-            raise UsageError("the command 'ssh' is missing: apt-get install openssh-client") from None
         if done.returncode != 0:
-            raise self._explained(f"host {self.name}: {last_words(done.stderr, done.stdout)}", done.stderr)
-        return done.stdout
+            error = LostError(f"host {self.name}: {last_words(done.stderr, done.stdout)}")
+            error.said = done.stderr
+            raise self._explained(error)
 
-    def _explained(self, text: str, said: bytes = b"") -> AirtollError:
-        """The error for the words of ssh or sudo, with the remedy."""
-        every = f"{text}\n{said.decode(errors='replace')}"
+    def _command(self, script: str) -> list[str]:
+        return ["ssh", *self._options, self._destination, f"exec sh -c {quote(script)}"]
+
+    def _explained(self, error: LostError) -> AirtollError:
+        """The error with the remedy, if the words of ssh or sudo have a known one."""
+        said = f"{error}\n{error.said.decode(errors='replace')}"
         for words, remedy in _REMEDIES:
-            if words in every:
+            if words in said:
                 return UsageError(f"host {self.name} ({self._destination}): {remedy}")
-        return LostError(text)
+        return error

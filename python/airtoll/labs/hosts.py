@@ -472,4 +472,4 @@ def _roles(cell: Cell) -> Sequence[str]:
 
 def _local(name: str, become: Sequence[str] = ()) -> AgentHost:
     agent = str(binary.program())
-    return AgentHost(name, Connection(name, [*become, agent, "serve"]), [agent])
+    return AgentHost(Connection(name, [*become, agent, "serve"]))

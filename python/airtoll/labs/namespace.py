@@ -29,7 +29,7 @@ class NamespaceHost(AgentHost):
             f"--net={self.namespace}",
             "--",
         ]
-        super().__init__(name, Connection(name, [*enter, agent, "serve"]), [agent])
+        super().__init__(Connection(name, [*enter, agent, "serve"]))
 
 
 def python_command(program: str) -> list[str]:

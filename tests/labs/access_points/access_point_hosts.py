@@ -88,7 +88,7 @@ def reach(state: Path, name: str) -> AgentHost:
     """A host of this machine. The programs of the stand-in come first in its search path."""
     agent = str(binary.program())
     path = f"{state / 'bin'}:{os.environ['PATH']}"
-    return AgentHost(name, Connection(name, ["env", f"PATH={path}", agent, "serve"]), [agent])
+    return AgentHost(Connection(name, ["env", f"PATH={path}", agent, "serve"]))
 
 
 def inventory(state: Path) -> Path:

@@ -1,6 +1,6 @@
 //! Requests of the controller and their answers.
 //!
-//! The first frame is the agent's: `{"agent": VERSION, "pid": NUMBER}`. A request is
+//! The first frame is the agent's: `{"agent": VERSION, "pid": NUMBER, "program": PATH}`. A request is
 //! `{"id": NUMBER, "do": NAME, ...}`; the answer to it is `{"id": NUMBER, "ok": VALUE}` or
 //! `{"id": NUMBER, "error": TEXT}`. Between answers come events: `{"process": NUMBER, "stream": "stdout"|"stderr"}` with
 //! output as the body, at its end with `"end": true`; `{"process": NUMBER, "exit": STATUS}`, negative for a signal; and
@@ -89,7 +89,7 @@ enum Request {
 /// Serves the controller until the stream ends, then kills all commands.
 ///
 /// # Errors
-/// The stream breaks within a frame.
+/// The stream breaks within a frame, or the path of this program is unknown.
 pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result<()> {
     let mut session = Session {
         output: Output::to(output),
@@ -97,7 +97,8 @@ pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result
         samplers: Samplers::default(),
         folder: folder.to_owned(),
     };
-    let hello = json!({"agent": VERSION, "pid": std::process::id()});
+    let program = std::env::current_exe()?;
+    let hello = json!({"agent": VERSION, "pid": std::process::id(), "program": program.to_string_lossy()});
     session.output.send(&hello, &[]);
     let ended = loop {
         let read = frame::read(input);

@@ -49,7 +49,7 @@ use core::ops::Range;
 use armv8::Armv8;
 use machine::{Group, Keys, Machine, Rows};
 pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, protect};
-use pass::Pass;
+use pass::{Pass, is_half};
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
@@ -341,6 +341,13 @@ unsafe fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
     }
 }
 
+/// Called in place of the kernels for halves of several frames. No measurement uses such kernels, and they would take a
+/// quarter of the compile time.
+#[cold]
+fn only_one_frame() -> ! {
+    unreachable!("a half of sealing is taken of a single frame")
+}
+
 /// A kernel: makes a pass over the frames of one group.
 trait Kernel<M: Machine> {
     /// # Safety
@@ -460,6 +467,7 @@ macro_rules! entries {
                 unsafe {
                     match order.len() {
                         1 => Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order),
+                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
                         _ => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
                     }
                 }
@@ -474,6 +482,7 @@ macro_rules! entries {
                 unsafe {
                     match order.len() {
                         1 => Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order),
+                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
                         _ => Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order),
                     }
                 }
@@ -492,6 +501,7 @@ macro_rules! entries {
                             ($lanes, 1) => Self::run::<super::Lanes<$registers, $registers, PASS, true>, _>(
                                 $by(self), frames, order,
                             ),
+                            ($lanes, _) if const { super::is_half(PASS) } => super::only_one_frame(),
                             ($lanes, _) => Self::run::<super::Lanes<$registers, $all, PASS, SHARED>, _>(
                                 $by(self), frames, order,
                             ),

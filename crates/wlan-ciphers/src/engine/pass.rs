@@ -24,3 +24,8 @@ pub(super) const fn authenticates(pass: Pass) -> bool {
 pub(super) const fn enciphers(pass: Pass) -> bool {
     pass != MIC
 }
+
+/// Whether a pass is one half of sealing.
+pub(super) const fn is_half(pass: Pass) -> bool {
+    !(authenticates(pass) && enciphers(pass))
+}
