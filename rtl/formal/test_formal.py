@@ -63,7 +63,8 @@ def test_proof(proof: Proof) -> None:
         "write_aiger -I -B -zinit -no-startoffset model.aig"
     )
     run(["yosys", "-q", "-p", script], folder / "yosys.log")
-    prove = "pdr" if proof.cycles is None else f"bmc3 -F {proof.cycles}"
+    # Counterexamples to generalization (`-nc`) and merged registers make the longest proof six times as fast.
+    prove = "dc2; lcorr; scorr; dc2; pdr -nc" if proof.cycles is None else f"bmc3 -F {proof.cycles}"
     said = run(["yosys-abc", "-c", f"read_aiger model.aig; fold; strash; {prove}"], folder / "abc.log")
     # ABC's exit status is 0 even if the proof fails.
     proved = "Property proved" if proof.cycles is None else f"No output asserted in {proof.cycles} frames"
