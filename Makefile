@@ -132,10 +132,10 @@ bench: system-run build
 	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))
 
 bench-air: system-run build
-	$(VENV)/bin/python benches/air.py $(if $(WRITE),--write $(WRITE))
+	$(VENV)/bin/python benches/air.py --stored docs/measurements/air.md $(if $(WRITE),--write $(WRITE))
 
 bench-link: system-run system-bench build
-	$(VENV)/bin/python benches/link.py $(if $(WRITE),--write $(WRITE))
+	$(VENV)/bin/python benches/link.py --stored docs/measurements/link-speed.md $(if $(WRITE),--write $(WRITE))
 
 bench-studies: system-run build
 	$(VENV)/bin/python benches/studies.py $(if $(WRITE),--write $(WRITE))
@@ -150,7 +150,7 @@ bench-hosts: system-run guest
 	$(VENV)/bin/python benches/hosts.py $(if $(WRITE),--write $(WRITE))
 
 bench-decrypt: build
-	$(VENV)/bin/python benches/decrypt.py $(if $(WRITE),--write $(WRITE))
+	$(VENV)/bin/python benches/decrypt.py --stored docs/measurements/decrypt-speed.md $(if $(WRITE),--write $(WRITE))
 
 bench-coverage: build
 	$(VENV)/bin/python benches/coverage.py $(if $(WRITE),--write $(WRITE))

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from falls import falls
 from rich.console import Console
 
 
@@ -22,8 +23,12 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
         metavar="SECTION",
         help=f"measure this section, and keep the others of FILE: {', '.join(by_name)}",
     )
+    parser.add_argument(
+        "--stored", type=Path, metavar="PAGE", help="name the ratios that fell since this page"
+    )
     arguments = parser.parse_args()
     path: Path | None = arguments.write
+    stored = arguments.stored.read_text(encoding="utf-8") if arguments.stored else ""
     console = Console(stderr=True, highlight=False)
     parts = [] if arguments.only else [introduction]
     for name in arguments.only or by_name:
@@ -32,6 +37,8 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
         console.print(f"measured {name}")
     page = "\n\n".join(parts) + "\n"
     print(page)
+    for fallen in falls(stored, page):
+        console.print(f"fell: {fallen}")
     if path is not None:
         path.write_text(_with_sections(path, parts) if arguments.only else page, encoding="utf-8")
 
