@@ -2,7 +2,7 @@
 
 mod hosts;
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::Arc;
@@ -149,6 +149,16 @@ fn bss_of_workers(
     ends
 }
 
+/// The next datagram. A signal to the process, such as that of a child that ends, interrupts a socket with a timeout.
+fn receive(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+    loop {
+        match socket.recv_from(octets) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            received => return received,
+        }
+    }
+}
+
 fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
     let server = to.run(move || UdpSocket::bind((address, 0)).unwrap());
     let served = server.local_addr().unwrap();
@@ -166,11 +176,11 @@ fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
         if client.send(&message).is_err() {
             return false;
         }
-        let Ok((len, peer)) = server.recv_from(&mut there) else {
+        let Ok((len, peer)) = receive(&server, &mut there) else {
             return false;
         };
         server.send_to(&there[..len], peer).unwrap();
-        client.recv(&mut back).is_ok_and(|len| back[..len] == message)
+        receive(&client, &mut back).is_ok_and(|(len, _)| back[..len] == message)
     })
 }
 
@@ -300,7 +310,7 @@ fn several_workers_share_the_flows_and_keep_the_order_of_each() {
                 }
             }
             for _ in 0..FLOWS * BURST as usize {
-                let (_, from) = server.recv_from(&mut octets).expect("the network loses nothing");
+                let (_, from) = receive(&server, &mut octets).expect("the network loses nothing");
                 let flow = usize::from(octets[199]);
                 assert_eq!(octets, numbered(flow, next[flow]), "{way:?}");
                 next[flow] += 1;
@@ -308,7 +318,7 @@ fn several_workers_share_the_flows_and_keep_the_order_of_each() {
             }
             for (flow, client) in clients.iter().enumerate() {
                 for number in first..first + BURST {
-                    client.recv(&mut octets).unwrap();
+                    receive(client, &mut octets).unwrap();
                     assert_eq!(octets, numbered(flow, number), "{way:?}, back");
                 }
             }
@@ -360,7 +370,7 @@ fn a_multicast_packet_arrives_once_at_every_other_host() {
                 sockets[from].send_to(&message, (GROUP, 7000)).unwrap();
                 for (n, socket) in sockets.iter().enumerate().filter(|&(n, _)| n != from) {
                     let mut got = [0; 16];
-                    let len = socket.recv(&mut got).expect("the packet arrives");
+                    let (len, _) = receive(socket, &mut got).expect("the packet arrives");
                     assert_eq!(got[..len], message, "{way:?} {kind:?} from {from} to {n}");
                 }
             }
