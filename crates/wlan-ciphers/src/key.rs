@@ -145,8 +145,21 @@ impl TemporalKey {
         if let [job] = batch {
             return self.seal_one(job);
         }
-        check(batch.iter().map(|job| (self, job)))?;
-        seal_checked(batch.iter_mut().map(|job| (self, job)));
+        // A mode that is known in advance leaves no choice to the loop.
+        match self.schedule.kind.mode {
+            Mode::Gcm => self.seal_batch::<true>(batch),
+            _ => self.seal_batch::<false>(batch),
+        }
+    }
+
+    #[inline(never)]
+    fn seal_batch<const GCM: bool>(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
+        let mut key = self.by_value();
+        if GCM {
+            key.mode = Mode::Gcm;
+        }
+        check(batch.iter().map(|job| (key, job)))?;
+        seal_checked(batch.iter_mut().map(|job| (key, job)));
         Ok(())
     }
 
@@ -155,7 +168,8 @@ impl TemporalKey {
         if let [job] = batch {
             return self.open_one(job);
         }
-        open_all(batch.iter_mut().map(|job| (self, job)));
+        let key = self.by_value();
+        open_all(batch.iter_mut().map(|job| (key, job)));
     }
 
     /// Runs one half of sealing an MPDU in place. Both halves in the order given by [`half`](crate::half) are
@@ -179,9 +193,10 @@ impl TemporalKey {
     /// Every step adds to the latency of a single frame, so this path does as little as possible.
     #[inline(always)]
     fn pass_over<const PASS: Pass>(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, self.mic_len)?;
-        let blocks = self.blocks(&header, job.pn, payload.len());
-        let mut frame = self.frame_to_seal(job, payload, blocks);
+        let key = self.by_value();
+        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, key.mic_len)?;
+        let blocks = key.blocks(&header, job.pn, payload.len());
+        let mut frame = key.frame_to_seal(job, payload, blocks);
         engine::protect_one::<PASS>(&mut frame);
         Ok(())
     }
@@ -189,6 +204,7 @@ impl TemporalKey {
     fn open_one(&self, job: &mut OpenJob<'_>) {
         let (mpdu, expected, verdict) = job.parts();
         *verdict = self
+            .by_value()
             .frame_to_open(&mut Parser::new(), mpdu, expected)
             .and_then(|(mut frame, opened)| {
                 engine::protect_one::<OPEN>(&mut frame);
@@ -196,9 +212,34 @@ impl TemporalKey {
             });
     }
 
+    /// The key as the loops over a batch use it.
     #[inline(always)]
-    fn blocks(&self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
-        match self.schedule.kind.mode {
+    fn by_value(&self) -> KeyOfFrame<'_> {
+        KeyOfFrame {
+            schedule: &self.schedule,
+            mode: self.schedule.kind.mode,
+            mic_len: self.mic_len,
+            b0_flags: self.b0_flags,
+            spp_amsdu: self.spp_amsdu,
+        }
+    }
+}
+
+/// The key of a frame. It is passed by value: a loop that writes to MPDUs would otherwise read its fields again for each
+/// of them.
+#[derive(Clone, Copy)]
+struct KeyOfFrame<'k> {
+    schedule: &'k Schedule,
+    mode: Mode,
+    mic_len: usize,
+    b0_flags: u8,
+    spp_amsdu: bool,
+}
+
+impl<'k> KeyOfFrame<'k> {
+    #[inline(always)]
+    fn blocks(self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
+        match self.mode {
             Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, self.b0_flags, payload_len, self.spp_amsdu),
             Mode::Gcm => header.gcm_blocks(pn, payload_len, self.spp_amsdu),
         }
@@ -206,27 +247,27 @@ impl TemporalKey {
 
     #[inline(always)]
     fn frame_to_seal<'a>(
-        &'a self,
+        self,
         job: &'a mut SealJob<'_>,
         payload: Range<usize>,
         blocks: Blocks,
-    ) -> Frame<'a, 'a> {
+    ) -> Frame<'a, 'k> {
         ccmp::emit(job);
-        Frame::new(job.mpdu, payload, &self.schedule, blocks)
+        Frame::new(job.mpdu, payload, self.schedule, blocks)
     }
 
     /// The frame, and its verdict if the MIC turns out to be correct.
     #[inline(always)]
     fn frame_to_open<'a>(
-        &'a self,
+        self,
         parser: &mut Parser,
         mpdu: &'a mut [u8],
         expected: KeyId,
-    ) -> Result<(Frame<'a, 'a>, Opened), OpenError> {
+    ) -> Result<(Frame<'a, 'k>, Opened), OpenError> {
         let (header, opened) = ccmp::to_open(parser, mpdu, expected, self.mic_len)?;
         let payload = opened.payload.clone();
         let blocks = self.blocks(&header, opened.pn, payload.len());
-        let frame = Frame::new(mpdu, payload, &self.schedule, blocks);
+        let frame = Frame::new(mpdu, payload, self.schedule, blocks);
         Ok((frame, opened))
     }
 }
@@ -266,22 +307,20 @@ impl core::ops::Deref for Ccmp {
 /// # Errors
 /// [`SealError`] for the first malformed job; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
-    check(batch.iter().map(|(key, job)| (*key, job)))?;
-    seal_checked(batch.iter_mut().map(|(key, job)| (*key, job)));
+    check(batch.iter().map(|(key, job)| (key.by_value(), job)))?;
+    seal_checked(batch.iter_mut().map(|(key, job)| (key.by_value(), job)));
     Ok(())
 }
 
 /// Opens every MPDU of the batch in place, each with its own key, and sets the verdict of each job. Suites may be
 /// mixed.
 pub fn open_each(batch: &mut [(&TemporalKey, OpenJob<'_>)]) {
-    open_all(batch.iter_mut().map(|(key, job)| (*key, job)));
+    open_all(batch.iter_mut().map(|(key, job)| (key.by_value(), job)));
 }
 
 /// Checks all jobs of a batch before the batch is changed.
 #[inline(always)]
-fn check<'b, 'j: 'b>(
-    jobs: impl Iterator<Item = (&'b TemporalKey, &'b SealJob<'j>)>,
-) -> Result<(), SealError> {
+fn check<'b, 'j: 'b>(jobs: impl Iterator<Item = (KeyOfFrame<'b>, &'b SealJob<'j>)>) -> Result<(), SealError> {
     let mut parser = Parser::new();
     for (job, (key, seal)) in jobs.enumerate() {
         ccmp::to_seal(&mut parser, seal, key.mic_len).map_err(|fault| SealError { job, fault })?;
@@ -289,12 +328,13 @@ fn check<'b, 'j: 'b>(
     Ok(())
 }
 
-#[inline(never)]
-fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>) {
+#[inline(always)]
+fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (KeyOfFrame<'b>, &'b mut SealJob<'j>)>) {
     while jobs.len() > 0 {
         let (mut window, mut parser) = (Window::new(), Parser::new());
         // `collect` would move the whole window.
-        for (key, job) in jobs.by_ref().take(WINDOW) {
+        for _ in 0..jobs.len().min(WINDOW) {
+            let Some((key, job)) = jobs.next() else { break };
             let Ok((header, payload)) = ccmp::to_seal(&mut parser, job, key.mic_len) else {
                 unreachable!("jobs are checked before the batch is changed")
             };
@@ -306,7 +346,7 @@ fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tempora
 }
 
 #[inline(never)]
-fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>) {
+fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (KeyOfFrame<'b>, &'b mut OpenJob<'j>)>) {
     while jobs.len() > 0 {
         let (mut window, mut parser) = (Window::new(), Parser::new());
         let mut verdicts: ArrayVec<&mut Result<Opened, OpenError>, WINDOW> = ArrayVec::new();

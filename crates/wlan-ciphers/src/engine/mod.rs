@@ -591,21 +591,27 @@ macro_rules! gcm_entry {
                 let lanes = <Self as super::Machine>::LANES;
                 let rows = super::gcm_pipeline::rows_of(lanes, frames[usize::from(*longest)].len);
                 let (alike, others) = rest.split_at(super::gcm_pipeline::alike(frames, rest, lanes, SHORT));
-                // A single frame does not make up for the preparation of a key.
-                let shared = SHARED && alike.len() > 1;
                 // SAFETY: as above. These frames have `rows` rows each, or more than `SHORT` rows.
                 unsafe {
                     match rows {
                         $($rows => {
-                            let (together, left) = alike.split_at(alike.len() / lanes * lanes);
-                            if shared {
-                                Self::run::<super::ShortGcm<PASS, true, $rows, $together>, _>(self, frames, together);
-                            } else {
-                                Self::run::<super::ShortGcm<PASS, false, $rows, $together>, _>(self, frames, together);
+                            // Halves are measured on single frames, so they require no other kernel.
+                            let alone = const { super::pass::is_half(PASS) } || alike.len() == 1;
+                            let together = if alone { 0 } else { alike.len() / lanes * lanes };
+                            let (together, left) = alike.split_at(together);
+                            if const { !super::pass::is_half(PASS) } {
+                                if SHARED {
+                                    Self::run::<super::ShortGcm<PASS, true, $rows, $together>, _>(self, frames, together);
+                                } else {
+                                    Self::run::<super::ShortGcm<PASS, false, $rows, $together>, _>(self, frames, together);
+                                }
                             }
                             Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
                         })+
-                        _ if shared => Self::run::<super::LongGcm<PASS, true, $step>, _>(self, frames, alike),
+                        _ if const { SHARED && !super::pass::is_half(PASS) } && alike.len() > 1 => {
+                            // A single frame does not make up for the preparation of a key.
+                            Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike);
+                        }
                         _ => Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike),
                     }
                 }

@@ -185,6 +185,7 @@ fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
             }
         })
         .collect();
+    drop(window);
     for buffer in &buffers {
         assert_eq!(buffer[..HEADER_LEN], [0xee; HEADER_LEN]);
     }
