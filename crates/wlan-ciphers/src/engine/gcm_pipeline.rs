@@ -15,12 +15,12 @@
 //!
 //! Three things keep the CPU's AES unit and its multiplier busy:
 //!
-//! 1. A step encrypts several rows of a frame at once: all rows of a [`short`] frame, `U` rows of a [`long`] one.
-//! 2. The products of a step are placed between the AES rounds of the next step, for short frames that of the next
-//!    frame.
+//! 1. A step encrypts several rows at once: all rows of up to `LANES` [`short`] frames, or `U` rows of a [`long`] one.
+//! 2. The products of a step are placed between the AES rounds of the next step, also from one frame to the next.
 //! 3. The products are only added. The sums of `LANES` frames, one per lane, are reduced together ([`finish`]).
 //!
-//! The code of a step is long. One step therefore serves both key lengths, and all frames of one number of rows.
+//! The code of a step is long. One step therefore serves both key lengths, and all frames of one number of rows. Frames
+//! under one key have round keys in registers and one AES round less per row ([`effect`]).
 #![allow(unsafe_code)]
 
 use core::mem::{MaybeUninit, offset_of};
@@ -123,11 +123,11 @@ const COUNTS: usize = 256;
 
 /// The effect of counts on the state after the first round of AES.
 ///
-/// The counter blocks of a frame differ only in their last two octets, whose other content is the same in all frames:
-/// the nonce has 12 octets. The count changes two octets of the state, and the first round mixes them into different
-/// columns. Under one key, its effect after that round is therefore a XOR that does not depend on the frame, and that
-/// of the last octet does not depend on the one before ("counter-mode caching", Bernstein and Schwabe 2008). The first
-/// round is then computed once per [`COUNTS`] blocks of a frame.
+/// Counts occupy the last two octets of a counter block, where the nonce of every frame leaves zeros. SubBytes acts on
+/// each octet separately, and the rest of a round is linear. Under one key, the effect of a count after the first round
+/// is therefore a XOR that does not depend on the frame, and the effects of both octets are independent of each other
+/// ("counter-mode caching", Bernstein and Schwabe 2008). The first round is then computed once per [`COUNTS`] blocks of
+/// a frame.
 #[inline(always)]
 fn effect<M: Pipelined>(m: M, key: &Schedule, counts: M::Block) -> M::Block {
     let whitening = m.splat(&key.rounds[0]);
@@ -441,7 +441,7 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
                 m.splat(&frames[g].key.rounds[round])
             }
         };
-        // The effects save a round per row, and cost one per frame.
+        // The effects save a round per row and cost one per frame, which pays from three rows on.
         let known = SHARED && !(FIRST && LAST && T < 3);
         let mut states = [[m.zero(); T]; G];
         for g in 0..G {

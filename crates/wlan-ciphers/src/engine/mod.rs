@@ -555,8 +555,8 @@ use entries;
 /// The part of [`Entries`] for GCM. Arguments:
 ///
 /// - `gcm` in groups: frames of a group, and chunks per step of a single frame;
-/// - `gcm_pipeline`: rows per step of a long frame, and how many short frames of a number of rows are
-///   processed at a time.
+/// - `gcm_pipeline`: rows per step of a long frame; chunks per step of a single long frame if it is processed as a group
+///   instead; and how many short frames of a number of rows are processed at a time.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! gcm_entry {
     (groups of $gcm:literal or 1 x $chunks:literal) => {
@@ -576,7 +576,10 @@ macro_rules! gcm_entry {
             }
         }
     };
-    (pipeline of $step:literal rows, short frames $($together:literal of $rows:literal rows),+) => {
+    (
+        pipeline of $step:literal rows $(or 1 x $chunks:literal)?,
+        short frames $($together:literal of $rows:literal rows),+
+    ) => {
         const GCM_FRAMES: usize = super::WINDOW;
 
         unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
@@ -608,11 +611,18 @@ macro_rules! gcm_entry {
                             }
                             Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
                         })+
-                        _ if const { SHARED && !super::pass::is_half(PASS) } && alike.len() > 1 => {
-                            // A single frame does not make up for the preparation of a key.
-                            Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike);
+                        // A single frame fills no pipeline.
+                        $(_ if alike.len() == 1 => {
+                            Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, alike);
+                        })?
+                        _ if alike.len() == 1 || const { super::pass::is_half(PASS) } => {
+                            Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike);
                         }
-                        _ => Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike),
+                        _ => {
+                            if const { !super::pass::is_half(PASS) } {
+                                Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike);
+                            }
+                        }
                     }
                 }
                 rest = others;
