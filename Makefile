@@ -53,8 +53,8 @@ check: lint
 	$(VENV)/bin/pytest --numprocesses 2 -m 'not air' --ignore tests/cli --ignore tests/docs
 
 # The tests of the hardware use one core for minutes: they start first, beside everything that compiles.
-test: system-run system-test rtl-tools guest
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl lint test-rust docs test-miri test-fuzz
+test: system-run system-test system-guest rtl-tools
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl guest lint test-rust docs test-miri test-fuzz
 	$(MAKE) --no-print-directory test-python
 
 # With +, cargo uses make's job server instead of warning that it is unavailable.
@@ -97,9 +97,9 @@ test-rtl:
 guest: build system-guest
 	-$(AIRTOLL) lab build
 
-# Two processes, because half of the tests wait for emulated air.
+# Three processes on two cores, because many tests wait: for emulated air, timeouts and other programs.
 test-python: build
-	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile
+	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile
 
 $(VENV)/.docs: $(VENV)/.packages
 	@$(VENV)/bin/python tools/dependencies.py docs

@@ -3,8 +3,8 @@
 import statistics
 import sys
 
+from airtoll.host import Host
 from airtoll.labs.air import Air
-from airtoll.labs.base import Host
 from airtoll.study.cell import Cell
 
 ANSWER = """

@@ -10,19 +10,36 @@ from rich.console import Console
 def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]) -> None:
     """Measure the sections and print the page in Markdown. `about` is the text of `--help`.
 
-    The name of a section's function is its name on the terminal.
+    The name of a section's function is its name on the terminal and for `--only`.
     """
-    arguments = argparse.ArgumentParser(description=about)
-    arguments.add_argument("--write", type=Path, metavar="FILE", help="also write the Markdown to FILE")
-    path: Path | None = arguments.parse_args().write
+    by_name = {section.__name__.replace("_", " "): section for section in sections}
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the Markdown to FILE")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(by_name),
+        metavar="SECTION",
+        help=f"measure this section, and keep the others of FILE: {', '.join(by_name)}",
+    )
+    arguments = parser.parse_args()
+    path: Path | None = arguments.write
     console = Console(stderr=True, highlight=False)
-    parts = [introduction]
-    for section in sections:
-        name = section.__name__.replace("_", " ")
+    parts = [] if arguments.only else [introduction]
+    for name in arguments.only or by_name:
         with console.status(f"measuring {name}"):
-            parts.append(section())
+            parts.append(by_name[name]())
         console.print(f"measured {name}")
     page = "\n\n".join(parts) + "\n"
     print(page)
     if path is not None:
-        path.write_text(page, encoding="utf-8")
+        path.write_text(_with_sections(path, parts) if arguments.only else page, encoding="utf-8")
+
+
+def _with_sections(path: Path, sections: Sequence[str]) -> str:
+    """The page in the file with these sections, each in place of the one with its heading or at the end."""
+    mark = "\n\n## "
+    introduction, *others = path.read_text(encoding="utf-8").rstrip("\n").split(mark)
+    page = {other.partition("\n")[0]: other for other in others}
+    page |= {text.partition("\n")[0]: text for text in (section.removeprefix("## ") for section in sections)}
+    return mark.join([introduction, *page.values()]) + "\n"

@@ -50,7 +50,7 @@ def size() -> str:
     """The size of an installation, in total and by package."""
     with TemporaryDirectory() as directory:
         wheel = _build(Path(directory))
-        sizes = {extras: _sizes(wheel, extras) for extras in ("", "[figures,ftp]", "[all]")}
+        sizes = {extras: _sizes(wheel, extras) for extras in ("", "[figures]", "[all]")}
     totals = [f"| `airtoll{extras}` | {sum(found.values()):.0f} |" for extras, found in sizes.items()]
     largest = sorted(sizes[""].items(), key=lambda each: -each[1])[:LARGEST]
     return "\n".join(

@@ -9,30 +9,23 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import tomli_w
+from host_times import cpu, wake_ups
 from page import publish
+from runs import AIRTOLL, perform, performed, simulated, words_of
 
 from airtoll.labs.namespace import machine_facts
-from airtoll.labs.sim import Sim
-from airtoll.prediction.predictions import paced_as_measured
-from airtoll.probes import probes_of
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
 from airtoll.store.records import RunRecord
-from airtoll.store.samples import Samples
-from airtoll.study import find_study
-from airtoll.study.cell import Cell, Plan
+from airtoll.study.cell import Cell
 
-AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n", "hayajneh-enhanced")
 WITHIN_MIN = 25
 WITHIN_VIRTUAL_MIN = 40
@@ -93,9 +86,7 @@ def tcp_sizes() -> str:
     """Compare TCP throughput with lab sim at every size of writes."""
     rows = ["| study | stack | size of writes | air | sim | difference |", "|---|---|---|---|---|---|"]
     for study in ("kolahi-11ac", "tepsic-11n"):
-        _, means = _in_both_labs(
-            study, _open(_words(study), "0.5 s", "0.3 s", transport=["tcp"], ip=["ipv4"])
-        )
+        _, means = _in_both_labs(_open(words_of(study), "0.5 s", "0.3 s", transport=["tcp"], ip=["ipv4"]))
         for cell, (air, sim) in sorted(means.items(), key=lambda item: (item[0].stack, item[0].packet_size)):
             rates = f"{air / 1e6:.1f} Mbit/s | {sim / 1e6:.1f} Mbit/s | {100 * (sim / air - 1):+.1f} %"
             rows.append(f"| {study} | {cell.stack} | {cell.packet_size} B | {rates} |")
@@ -119,7 +110,7 @@ def jitter() -> str:
         ("pacheco-11ag", {"phy": ["ofdm"], "rate": [6, 54]}),
         ("tepsic-11n", {"transport": ["udp"], "ip": ["ipv4"]}),
     ):
-        _, means = _in_both_labs(study, _open(_words(study), "2 s", "0.5 s", **factors), "jitter")
+        _, means = _in_both_labs(_open(words_of(study), "2 s", "0.5 s", **factors), "jitter")
         for cell, (air, sim) in sorted(means.items(), key=lambda item: str(item[0])):
             change = f"{100 * (sim / air - 1):+.1f} %" if air >= 0.01 else ""
             values = f"{air:.4f} ms | {sim:.4f} ms | {change}"
@@ -130,6 +121,53 @@ def jitter() -> str:
         "Jitter of UDP without security at the load of the study, in lab `air` in virtual time, measured by iperf3,\n"
         "and in lab `sim` with iperf3's pacing, over 2 s: means of two runs. The steps of iperf3's time stamps, 1 us,\n"
         "dominate jitters below 0.01 ms, which have no difference in this table."
+    )
+    return f"{about}\n\n" + "\n".join(rows)
+
+
+def udp_buffers() -> str:
+    """Compare UDP with buffers of 8 KB with lab sim, in labs linux and air."""
+    study = words_of("tepsic-11n-buffers")
+    kept = {
+        "security": ["open"],
+        "packet_size": [256, 1024, 1460],
+        "topology": ["point-to-point", "through-ap"],
+    }
+    method = {"repeats": 3, "duration": "2 s", "warmup": "0.5 s", "probes": ["throughput"]}
+    # hostapd sends beacons in any case.
+    link = {**study["link"], "beacon_interval": 100}
+    words = {"title": study["title"], "lab": "air", "factors": {**study["factors"], **kept}, "link": link}
+    rows = [
+        "| lab | topology | IP | size | measured | sim | difference | loss, measured | loss, sim |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for lab in ("linux", "air"):
+        with performed({**words, "method": method}, "--lab", lab, "--clock", "virtual") as result:
+            found: dict[Cell, list[tuple[float, float, float, float]]] = defaultdict(list)
+            of_run: dict[str, dict[str, float]] = defaultdict(dict)
+            for run, metric, value in per_run(result.samples()):
+                of_run[run][metric] = value
+            for record in result.records():
+                air, sim = of_run[record.run.id], simulated(result.plan, record)
+                values = (
+                    air["throughput"] / 1e6,
+                    sim["throughput"] / 1e6,
+                    100 * air["loss"],
+                    100 * sim["loss"],
+                )
+                found[record.run.cell].append(values)
+        for cell, runs in sorted(found.items(), key=lambda item: str(item[0])):
+            air_mbps, sim_mbps, air_loss, sim_loss = (mean(column) for column in zip(*runs, strict=True))
+            rates = (
+                f"{air_mbps:.1f} Mbit/s | {sim_mbps:.1f} Mbit/s | {100 * (sim_mbps / air_mbps - 1):+.1f} %"
+            )
+            words_of_cell = f"{lab} | {cell.topology} | {cell.ip} | {cell.packet_size} B"
+            rows.append(f"| {words_of_cell} | {rates} | {air_loss:.1f} % | {sim_loss:.1f} % |")
+    about = (
+        "## UDP buffers\n\n"
+        "UDP without security with buffers of 8 KB (the study tepsic-11n-buffers) in virtual time, and in lab `sim`\n"
+        "at the same load, over 2 s: means of three runs. Beacons every 100 TU in all labs.\n"
+        "[The channel](../explanation/channel.md#udp-buffers) explains the buffers."
     )
     return f"{about}\n\n" + "\n".join(rows)
 
@@ -149,7 +187,7 @@ def _durations(out: Path, *options: str) -> str:
         directory = out / study
         shutil.rmtree(directory, ignore_errors=True)
         began_s = time.monotonic()
-        _run(study, directory, "--quick", *options)
+        perform(study, directory, "--quick", *options)
         took_min = (time.monotonic() - began_s) / 60
         total_min += took_min
         records = Result.open(directory).records()
@@ -162,27 +200,16 @@ def _durations(out: Path, *options: str) -> str:
     )
 
 
-def _run(study: str, directory: Path, *options: str) -> None:
-    command = [AIRTOLL, "run", study, *options, "--out", str(directory)]
-    if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
-        done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the table counts them
-
-
 def _in_both_labs(
-    study: str, words: dict[str, Any], metric: str = "throughput"
+    words: dict[str, Any], metric: str = "throughput"
 ) -> tuple[list[RunRecord], dict[Cell, tuple[float, float]]]:
     """The runs of a study in lab air in virtual time, and each cell's means of a metric there and in lab sim."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        file = folder / f"{study}.toml"
-        file.write_text(tomli_w.dumps(words), encoding="utf-8")
-        _run(str(file), folder / "air", "--clock", "virtual")
-        measured = Result.open(folder / "air")
+    with performed(words, "--clock", "virtual") as measured:
         records = {record.run.id: record for record in measured.records()}
         values: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
         for run, of_metric, value in per_run(measured.samples()):
             if of_metric == metric:
-                values[records[run].run.cell].append((value, _simulated(measured.plan, records[run], metric)))
+                values[records[run].run.cell].append((value, simulated(measured.plan, records[run])[metric]))
     means = {
         cell: (mean(air for air, _ in runs), mean(sim for _, sim in runs)) for cell, runs in values.items()
     }
@@ -191,7 +218,7 @@ def _in_both_labs(
 
 def _differences(study: str) -> list[str]:
     """The rows of a study: one per transport."""
-    records, means = _in_both_labs(study, _saturated(_words(study)))
+    records, means = _in_both_labs(_saturated(words_of(study)))
     found: dict[str, list[float]] = defaultdict(list)
     for cell, (air, sim) in means.items():
         found[cell.transport].append(air / sim - 1)
@@ -207,29 +234,14 @@ def _differences(study: str) -> list[str]:
     return rows
 
 
-def _simulated(plan: Plan, record: RunRecord, wanted: str) -> float:
-    """A metric of the run in lab sim, with its seed and the UDP load that it offered, by iperf3."""
-    cell = record.run.cell.model_copy(update={"lab": "sim"})
-    load_bit_per_s = record.probes["throughput"]["offered_bit_per_s"]
-    load = {} if load_bit_per_s is None else {"udp_load": load_bit_per_s / 1e6}
-    (probe,) = probes_of(("throughput",), "sim")
-    settings = paced_as_measured(plan.link, cell, plan.method) if load else plan.link
-    with Sim(settings, plan.stacks, plan.profiles).open(cell, record.run.seed) as link:
-        measurement = probe.measure(link, cell, plan.method.model_copy(update=load))
-    values = per_run([Samples.of(record.run.id, measurement.samples)])
-    return next(value for _, metric, value in values if metric == wanted)
-
-
-def _words(study: str) -> dict[str, Any]:
-    return tomllib.loads(find_study(study).read_text(encoding="utf-8"))
-
-
 def _open(study: dict[str, Any], duration: str, warmup: str, **factors: list[Any]) -> dict[str, Any]:
-    """The study without security, with iperf3's pacing in lab sim."""
+    """The study without security, with its first place of the encryption, and with iperf3's pacing in lab sim."""
     load = {key: value for key, value in study["method"].items() if key == "udp_load"}
     method = {"repeats": 2, "duration": duration, "warmup": warmup, "probes": ["throughput"], **load}
     link = {**study.get("link", {}), "receive_buffer": RECEIVE_BUFFER_B, "pacing": "iperf3"}
     factors = {**study["factors"], "security": ["open"], **factors}
+    if "crypto_at" in factors:
+        factors["crypto_at"] = factors["crypto_at"][:1]
     tables = {key: value for key, value in study.items() if key in ("title", "stack")}
     return {**tables, "lab": "air", "link": link, "factors": factors, "method": method}
 
@@ -246,4 +258,5 @@ def _saturated(study: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    publish(__doc__ or "", introduction(), [in_real_time, in_virtual_time, agreement, tcp_sizes, jitter])
+    sections = [in_real_time, in_virtual_time, agreement, tcp_sizes, jitter, udp_buffers, cpu, wake_ups]
+    publish(__doc__ or "", introduction(), sections)

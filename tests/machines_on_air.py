@@ -5,8 +5,8 @@ hosts of that link. Each has an SSH server that ssh starts as its ProxyCommand, 
 no SSH server runs, the folder `bin` beside the inventory has a stand-in for ssh.
 """
 
+import itertools
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from ssh_server import SSHD, write_ssh
 
 from airtoll import _rust
 from airtoll.clock import Clock
@@ -24,7 +25,6 @@ from airtoll.labs.emulated import pairs
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 
-SSHD = "/usr/sbin/sshd"
 HOOK = """#!{python}
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as air:
@@ -33,13 +33,29 @@ with socket.socket(socket.AF_UNIX) as air:
     answer = air.makefile().readline().strip()
 sys.exit(None if answer == "ok" else answer)
 """
-SSH = """#!/bin/sh
+SSH = """#!{python} -IS
 # Stands in for ssh(1) where no SSH server runs: enters the machine, the last argument but one, and runs the last one.
-case " $* " in *" -O exit "*) exit 0 ;; esac
-while [ $# -gt 2 ]; do shift; done
-. {state}
-eval "fd=\\$$1"
-exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- sh -c "$2"
+# When this program ends, for any reason, the streams of the command close.
+import os, subprocess, sys, threading
+
+def copy(source, target):
+    try:
+        while octets := os.read(source, 1 << 16):
+            os.write(target, octets)
+    except OSError:
+        pass
+    os.close(target)
+
+os.environ["XDG_CACHE_HOME"] = {cache!r}
+if "-O" not in sys.argv:
+    role, command = sys.argv[-2:]
+    words = dict(line.split("=") for line in open({state!r}).read().split())
+    where = "/proc/" + words["emulator"]
+    argv = ["nsenter", "--pid=" + where + "/ns/pid", "--net=" + where + "/fd/" + words[role], "--", "sh", "-c", command]
+    run = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    threading.Thread(target=copy, args=(0, run.stdin.fileno()), daemon=True).start()
+    copy(run.stdout.fileno(), 1)
+    os._exit(run.wait())
 """
 ENTER = """#!/bin/sh
 . {state}
@@ -54,10 +70,13 @@ def serve(folder: Path, cell: Cell, settings: LinkSettings, clock: Clock) -> Non
         server.bind(str(folder / "air.sock"))
         server.listen()
 
+        # With the same seed, all runs after a switch would draw the same backoffs in virtual time.
+        seeds = itertools.count(1)
+
         def offer(level: str) -> None:
             held.close()
             offered = cell.model_copy(update={"security": level})
-            link = held.enter_context(Air(settings, clock=clock).open(offered, seed=1))
+            link = held.enter_context(Air(settings, clock=clock).open(offered, seed=next(seeds)))
             _publish(folder, link.hosts)
 
         offer("open")
@@ -95,7 +114,7 @@ def machines(
     patience_s: float = 30,
 ) -> Iterator[Path]:
     """The inventory of the machines, until the context ends."""
-    _write_ssh(folder)
+    _write_programs(folder)
     words = [str(folder), cell.model_dump_json(), (settings or LinkSettings()).model_dump_json(), clock]
     with subprocess.Popen(
         [sys.executable, __file__, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
@@ -110,32 +129,18 @@ def machines(
                 peer.sendall(b'{"action": "stop"}\n')
 
 
-def _write_ssh(folder: Path) -> None:
-    for name in ("server", "user"):
-        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
-    shutil.copy(folder / "user.pub", folder / "authorized")
-    key = " ".join((folder / "server.pub").read_text().split()[:2])
-    (folder / "known").write_text(f"machine {key}\n")
-    Path("/run/sshd").mkdir(exist_ok=True)
+def _write_programs(folder: Path) -> None:
+    """The configuration of ssh, its stand-in, and the hook."""
+    write_ssh(folder, f"{folder}/enter %h")
     (folder / "bin").mkdir()
-    (folder / "sshd_config").write_text(
-        f"HostKey {folder}/server\nAuthorizedKeysFile {folder}/authorized\n"
-        "PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
-        f"SetEnv XDG_CACHE_HOME={folder}/cache\n"
-    )
+    words = {"python": sys.executable, "state": str(folder / "state"), "cache": str(folder / "cache")}
     for name, text in (
         ("enter", ENTER.format(state=folder / "state", sshd=SSHD, config=folder / "sshd_config")),
-        ("bin/ssh", SSH.format(state=folder / "state")),
+        ("bin/ssh", SSH.format(**words)),
         ("hook", HOOK.format(python=sys.executable, path=str(folder / "air.sock"))),
     ):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    (folder / "ssh_config").write_text(
-        "Host *\n  User root\n  HostKeyAlias machine\n  IdentitiesOnly yes\n"
-        f"  IdentityFile {folder}/user\n  UserKnownHostsFile {folder}/known\n"
-        f"  ProxyCommand {folder}/enter %h\n"
-    )
 
 
 def _inventory(folder: Path, cell: Cell, patience_s: float) -> Path:

@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 from guest_script import run_script
 
-from airtoll.guest import boot, inside, recipe
+from airtoll.guest import boot, recipe
+from airtoll.guest.job import JOB
 
 _CLOCK: Final = "AIRTOLL_TEST_CLOCK"
 """Variable of the tests in a guest."""
@@ -63,7 +64,7 @@ class Guest:
 
     def _perform_in(self, directory: Path, config: pytest.Config, tests: Sequence[str]) -> None:
         argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--quiet", *tests]
-        script = f"cd {TESTS.parent}\nexec {shlex.join(argv)} > {inside.JOB}/{_OUTPUT} 2>&1"
+        script = f"cd {TESTS.parent}\nexec {shlex.join(argv)} > {JOB}/{_OUTPUT} 2>&1"
         trouble = "the guest ended early"
         try:
             run_script(self._kernel, script, directory, {**boot.environment(), _CLOCK: "virtual"})
@@ -87,7 +88,7 @@ class Inside:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write a report."""
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        with (inside.JOB / _REPORTS).open("a", encoding="utf-8") as file:
+        with (JOB / _REPORTS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(data) + "\n")
 
 

@@ -29,6 +29,8 @@ case $target in
 *-musl*) flags='-C linker=rust-lld -C link-self-contained=yes' ;;
 *) flags='-C target-feature=+crt-static' ;;
 esac
+# The program aborts on a panic, so it unwinds nothing.
+flags="$flags -C force-unwind-tables=no -C relocation-model=static"
 RUSTFLAGS="$flags" cargo build --quiet --profile agent --package airtoll-agent --target "$target"
 
 folder=python/airtoll/agent/programs

@@ -1,13 +1,17 @@
-#!/usr/bin/env python3
-"""Fail if modules of a Rust crate use one another in a cycle.
+"""Fail if modules of a Rust crate or of a Python package use one another in a cycle.
 
-In every folder of `crates/*/src`, the uses between sibling modules must not form a cycle. Every path that starts with
-`crate`, `super` or `self` counts. A path to a re-exported name counts as use of the module that declares the name.
-Not counted: tests, uses between a parent and its children, and method calls, which name no module.
+In every folder of `crates/*/src` and `python/*`, the uses between siblings (modules or folders) must not form a cycle.
+Not counted: tests, and uses between a parent and its children.
+
+- Rust: every path that starts with `crate`, `super` or `self` counts. A path to a re-exported name counts as use of the
+  module that declares the name. Method calls do not count, because they name no module.
+- Python: every import counts, also in a function or only for type checkers.
 """
 
+import ast
 import re
 import sys
+from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -24,34 +28,62 @@ Name = tuple[str, ...]
 
 
 def main() -> int:
-    """Check all crates and return the exit status."""
-    roots = sorted(Path(__file__).parents[1].glob("crates/*/src/lib.rs"))
-    cycles = [f"{root.parents[1].name}: {cycle}" for root in roots for cycle in cycles_of(root)]
-    for cycle in cycles:
-        print(f"modules in a cycle: {cycle}", file=sys.stderr)
-    return 1 if cycles else 0
+    """Check all crates and packages and return the exit status."""
+    top = Path(__file__).parents[1]
+    crates = sorted(top.glob("crates/*/src/lib.rs"))
+    packages = sorted(top.glob("python/*/__init__.py"))
+    found = [(root.parents[1].name, "::", cycles(rust_uses(root))) for root in crates]
+    found += [(root.parent.name, ".", cycles(python_uses(root.parent))) for root in packages]
+    for name, separator, chains in found:
+        for chain in chains:
+            words = " -> ".join(separator.join(module) for module in chain)
+            print(f"modules in a cycle: {name}: {words}", file=sys.stderr)
+    return 1 if any(chains for *_, chains in found) else 0
 
 
-def cycles_of(root: Path) -> list[str]:
-    """One cycle per folder of the crate whose modules form a cycle."""
-    sources = modules(root)
-    exported = {name: exports(text) for name, text in sources.items()}
-    uses: dict[Name, dict[str, set[str]]] = {}
-    for name, text in sources.items():
-        for path in paths(text):
-            target = resolve(name, path, exported)
-            common = 0
-            while common < min(len(name), len(target)) and name[common] == target[common]:
-                common += 1
-            if common < len(name) and common < len(target):
-                uses.setdefault(name[:common], {}).setdefault(name[common], set()).add(target[common])
+def cycles(uses: Iterable[tuple[Name, Name]]) -> list[list[Name]]:
+    """One cycle per folder whose modules form a cycle. A use is a module and the module that it uses."""
+    folders: dict[Name, dict[str, set[str]]] = {}
+    for name, target in uses:
+        common = 0
+        while common < min(len(name), len(target)) and name[common] == target[common]:
+            common += 1
+        if common < len(name) and common < len(target):
+            folders.setdefault(name[:common], {}).setdefault(name[common], set()).add(target[common])
     found = []
-    for folder, graph in uses.items():
+    for folder, graph in folders.items():
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             # CycleError lists each module before a module that uses it.
-            found.append(" -> ".join("::".join((*folder, module)) for module in reversed(error.args[1])))
+            found.append([(*folder, module) for module in reversed(error.args[1])])
+    return found
+
+
+def rust_uses(root: Path) -> list[tuple[Name, Name]]:
+    """The uses between modules of a crate."""
+    sources = modules(root)
+    exported = {name: exports(text) for name, text in sources.items()}
+    return [(name, resolve(name, path, exported)) for name, text in sources.items() for path in paths(text)]
+
+
+def python_uses(package: Path) -> list[tuple[Name, Name]]:
+    """The uses between modules of a package. Modules are named without the package."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).with_suffix("").parts
+        name = name[:-1] if name[-1] == "__init__" else name
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = []
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                imported = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                imported = [alias.name for alias in node.names]
+            found += [
+                (name, tuple(parts[1:]))
+                for parts in (module.split(".") for module in imported)
+                if parts[0] == package.name
+            ]
     return found
 
 

@@ -40,10 +40,13 @@ fn main() {
     }
 }
 
-/// The directories of headers. Empty when cross-compiling, because this machine's headers may not match the target.
+/// The directories of headers. Empty when cross-compiling, because this machine's headers may not match the target, and
+/// for a static program, which cannot open libraries.
 fn directories() -> Vec<PathBuf> {
     let same_machine = env::var("HOST") == env::var("TARGET");
-    if !same_machine || env::var_os("CARGO_CFG_UNIX").is_none() {
+    let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let is_static = features.split(',').any(|feature| feature == "crt-static");
+    if !same_machine || is_static || env::var_os("CARGO_CFG_UNIX").is_none() {
         return Vec::new();
     }
     let named = env::var_os("CPATH").unwrap_or_default();

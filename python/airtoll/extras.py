@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from airtoll.errors import UsageError
 
-EXTRAS: Final = {"figures": "vl_convert", "ftp": "pyftpdlib", "dask": "distributed", "pytest": "pytest"}
+EXTRAS: Final = {"figures": "vl_convert", "dask": "distributed", "labgrid": "labgrid", "pytest": "pytest"}
 """The module that each extra provides."""
 
 

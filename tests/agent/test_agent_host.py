@@ -77,7 +77,7 @@ def test_a_command_that_hangs_is_killed_with_its_output_kept(host: AgentHost) ->
     assert caught.value.stdout == b"thinking\n"
 
 
-@pytest.mark.parametrize("end", ["closed", "worker killed"])
+@pytest.mark.parametrize("end", ["closed", "worker killed", "supervisor killed"])
 def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
     agent = str(binary.program())
     with Connection("here", [agent, "serve"]) as connection:
@@ -96,6 +96,8 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
         assert all(map(runs, started))
         if end == "worker killed":
             os.kill(worker_of(host), signal.SIGKILL)
+        elif end == "supervisor killed":
+            os.kill(connection._transport.pid, signal.SIGKILL)
         else:
             connection.close()
         assert wait_until(lambda: not any(map(runs, started)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_processes import runs, wait_until
+from ssh_server import trust
 
 from airtoll.agent import binary
 from airtoll.agent.connection import LostError
@@ -63,8 +64,7 @@ def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
 def test_a_changed_host_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> None:
     other = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")]
     subprocess.run(other, check=True, stdin=subprocess.DEVNULL)
-    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
-    (tmp_path / "known").write_text(f"board {key}\n")
+    trust(tmp_path, tmp_path / "other.pub")
     with pytest.raises(UsageError, match=r"^host sta \(board\): the key of the host has changed"):
         way.connect()
 

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from airtoll.ciphers import parts, speed
+from airtoll.agent import binary
+from airtoll.ciphers import speed
+
+ENGINE = [str(binary.program()), "engine"]
 
 
 def measured(suite: str, payload_b: int = 1436) -> dict[str, float]:
     """Microseconds per frame by part. If the clock was unsteady, a part has no figure and is measured for longer."""
     for within_s in (0.2, 2, 20):
-        command = [*parts.COMMAND, suite, str(payload_b), str(within_s)]
+        command = [*ENGINE, suite, str(payload_b), str(within_s)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         found = {one["part"]: one["us"] for one in json.loads(done.stdout)["parts"]}
         if len(found) == 4:
@@ -59,9 +62,7 @@ def test_lanes_shorten_the_mic_chain() -> None:
     "arguments", [["open", "100", "0.1"], ["ccmp", "many", "0.1"], ["ccmp", "100", "-1"], ["ccmp"]]
 )
 def test_an_impossible_measurement_fails_with_one_line(arguments: list[str]) -> None:
-    done = subprocess.run(
-        [*parts.COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("parts: ")
+    done = subprocess.run([*ENGINE, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("engine: ")
     assert done.stderr.count("\n") == 1

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from cli_command import AIRTOLL, SMALL_STUDY, Airtoll, one_line
-from machines_on_air import SSHD, machines
+from machines_on_air import machines
 from made_cell import make_cell
+from ssh_server import SSHD
 
 from airtoll.store import Result
 

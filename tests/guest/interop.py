@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from airtoll import _rust
+from airtoll.host import Process, succeed
 from airtoll.labs import hostapd
-from airtoll.labs.access_points.base import Network
-from airtoll.labs.base import Process, succeed
 from airtoll.labs.emulated import WPA_PASSPHRASE, Emulator, air_scenario
 from airtoll.labs.linux import RADIOS
 from airtoll.labs.namespace import NamespaceHost
+from airtoll.labs.network import Network
 from airtoll.study.cell import resolved
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import SecurityProfile

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from airtoll.guest import inside
+from airtoll.guest.job import JOB
 from airtoll.labs import linux
 from airtoll.labs.emulated import air_scenario
 from airtoll.study.link import LinkSettings
@@ -48,7 +48,7 @@ def perform(name: str, scenario: Scenario) -> dict[str, Any]:
     cell = make_cell(lab="linux", **scenario.cell)
     if (reason := lab.check(cell)) is not None:
         raise SystemExit(f"{name}: {reason}")
-    with lab.open(cell, seed=1, pcap=inside.JOB / f"{name}.pcap") as link:
+    with lab.open(cell, seed=1, pcap=JOB / f"{name}.pcap") as link:
         began_s = time.monotonic()
         addresses = {role: link.addresses[role, "ipv4"] for role in link.hosts}
         before = link.counters()

@@ -20,10 +20,10 @@ from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs import hostapd
-from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.station import OwnStation, StationByHand, mismatches
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE
 

@@ -8,10 +8,13 @@ import pytest
 from test_runs import airtoll
 
 from airtoll.guest import boot
-from airtoll.labs.sim import simulate
+from airtoll.labs.sim import Sim, simulate
+from airtoll.prediction.predictions import paced_as_measured
+from airtoll.probes import probes_of
 from airtoll.start import main
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
+from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell
 from airtoll.study.scenario import Scenario
 
@@ -120,6 +123,23 @@ pacing_timer = "3.7 ms"
 """iperf3 reports the jitter every 100 ms, not a multiple of its timer here; lab sim has the mean over time."""
 
 
+UDP_BUFFERS = f"""
+title = "UDP with buffers of 8 KB"
+lab = "air"
+[factors]
+{COMMON}
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = [256, 1460]
+topology = ["point-to-point", "through-ap"]
+{METHOD}
+[link]
+band = "2.4 GHz"
+udp_buffer = "8192 B"
+beacon_interval = 100
+"""
+
+
 SLOW = """
 title = "Writes of 128 B that take about 130 us each"
 [lab]
@@ -193,6 +213,30 @@ def test_jitter_of_bursts_agrees_with_lab_sim(tmp_path: Path) -> None:
     air, sim = measured(file, "air", "virtual", "jitter"), measured(file, "sim", "real", "jitter")
     assert min(air.values()) > 0.1, "bursts of several datagrams on one medium"
     assert_agreement(air, sim, 0.1)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("lab", ["air", "linux"])
+def test_small_udp_buffers_agree_with_lab_sim(lab: str, tmp_path: Path) -> None:
+    study, out = tmp_path / "buffers.toml", tmp_path / lab
+    study.write_text(UDP_BUFFERS)
+    airtoll("run", study, "--lab", lab, "--clock", "virtual", "--out", out)
+    result = Result.open(out)
+    plan, records = result.plan, {record.run.id: record for record in result.records()}
+    (probe,) = probes_of(("throughput",), "sim")
+    measured, simulated = {}, {}
+    for run, metric, bit_per_s in per_run(result.samples()):
+        if metric == "throughput":
+            record = records[run]
+            cell = record.run.cell
+            load_bit_per_s = record.probes["throughput"]["offered_bit_per_s"]
+            method = plan.method.model_copy(update={"udp_load": load_bit_per_s / 1e6})
+            with Sim(paced_as_measured(plan.link, cell, plan.method)).open(cell, record.run.seed) as link:
+                samples = probe.measure(link, cell, method).samples
+            values = {name: value for _, name, value in per_run([Samples.of(run, samples)])}
+            measured[cell], simulated[cell] = bit_per_s, values["throughput"]
+    assert len(measured) == 4
+    assert_agreement(measured, simulated, 0.05)
 
 
 @pytest.mark.usefixtures("kernel")

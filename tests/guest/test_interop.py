@@ -15,7 +15,8 @@ import pytest
 from guest_script import run_script
 
 from airtoll.guest import recipe
-from airtoll.labs.base import SYSTEM_PATH, lab_lacks
+from airtoll.host import SYSTEM_PATH
+from airtoll.labs.base import lab_lacks
 from airtoll.labs.linux import Linux
 
 ROOT: Final = Path(__file__).parents[2]

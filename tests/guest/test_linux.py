@@ -12,7 +12,7 @@ import pytest
 from test_runs import airtoll, contents
 
 from airtoll.guest import boot, recipe
-from airtoll.labs.base import SYSTEM_PATH
+from airtoll.host import SYSTEM_PATH
 from airtoll.labs.emulated import WPA_PASSPHRASE
 from airtoll.labs.hostapd import SSID
 from airtoll.labs.linux import Linux

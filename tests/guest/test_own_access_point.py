@@ -11,7 +11,8 @@ from guest_script import run_script
 from own_access_point import LEVELS
 
 from airtoll.guest import recipe
-from airtoll.labs.base import SYSTEM_PATH, lab_lacks
+from airtoll.host import SYSTEM_PATH
+from airtoll.labs.base import lab_lacks
 from airtoll.labs.linux import Linux
 
 PROGRAM = Path(__file__).with_name("own_access_point.py")

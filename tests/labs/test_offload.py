@@ -11,8 +11,9 @@ import pytest
 from observer import tshark
 
 from airtoll import _rust
+from airtoll.host import Host
 from airtoll.labs.air import Air
-from airtoll.labs.base import Host, Link
+from airtoll.labs.base import Link
 from airtoll.labs.emulated import MTU_B
 from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from probe_hosts import PlainHost, make_link
 
-from airtoll.labs.base import ClockOffset, Link
+from airtoll.host import ClockOffset, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes import Measurement, clocks
 from airtoll.probes.base import Sample
 from airtoll.probes.irtt import Irtt
@@ -78,7 +79,7 @@ def test_video_between_other_clocks_plays_at_the_same_time_and_has_delays(
         assert values(measured, "frame_delay") == values(measured, "late_frames") == []
 
 
-@pytest.mark.skipif(Irtt().missing() is not None, reason="not installed: irtt")
+@pytest.mark.skipif(Irtt().missing(machine_lacks) is not None, reason="not installed: irtt")
 def test_irtt_compares_the_time_of_day(apart: Link, cell: MakeCell, method: Method) -> None:
     measured = Irtt().measure(apart, cell(), method)
     assert list(measured.faults) == []

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import pytest
 
-from airtoll.labs.base import Host, HostReading, Link
+from airtoll.host import Host, HostReading
+from airtoll.labs.base import Link
 from airtoll.probes import cpu, watch
 from airtoll.probes.machines import machines, share_clocks
 from airtoll.probes.watch import Totals, Watched
@@ -175,13 +176,19 @@ def test_machines_and_radios_are_sampled_over_the_window_until_the_process_ends(
         assert window.after.monotonic_ns >= until * SECOND_NS
         assert [dict(totals.counters) for totals in (window.before, window.after)] == [{"elapsed_s": 1.0}] * 2
         assert (list(window.machines), list(window.radios)) == (["machine"], ["sta"])
-        assert window.events == [{"at_s": 1.0, "host": "sta", "event": "disconnected"}]
         hosts: Any = observed.hosts
         assert hosts["ap"].sampled == [(watch.MACHINE_HZ, (), True)]
         assert hosts["sta"].sampled == [(watch.RADIO_HZ, ("wlan0",), False)]
         running.kill()
         running.wait()
         assert watch.over(link(ap="one"), running, time.monotonic() + 60).dur_ns < 10 * SECOND_NS
+
+
+def test_events_of_interfaces_are_kept_until_they_are_asked_for() -> None:
+    with watch.InterfaceEvents(link(ap="one", sta="one")) as events:
+        assert events.end() == [{"at_s": 1.0, "host": "sta", "event": "disconnected"}]
+    with watch.InterfaceEvents(link(ap="one")) as events:
+        assert events.end() == []
 
 
 def test_hosts_of_one_kernel_are_one_machine() -> None:

@@ -89,7 +89,7 @@ def test_the_frame_is_that_of_the_packet_over_udp(cell: MakeCell) -> None:
 
 
 def test_an_error_of_the_process_is_one_line(link: Link, cell: MakeCell, method: Method) -> None:
-    with pytest.raises(AirtollError, match=r"^engine on sta: parts: unknown suite$"):
+    with pytest.raises(AirtollError, match=r"^engine on sta: engine: 'open' is not a suite; usage: "):
         Engine().measure(link, cell(security="open"), method)
 
 

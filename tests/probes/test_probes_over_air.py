@@ -9,6 +9,7 @@ from statistics import median
 
 import pytest
 
+from airtoll.host import machine_lacks
 from airtoll.labs import air
 from airtoll.labs.air import Air
 from airtoll.probes import Measurement, Probe
@@ -31,7 +32,7 @@ pytestmark = [
 def measured(
     probe: Probe, cell: Cell, method: Method, pcap: Path | None = None, link: LinkSettings | None = None
 ) -> Measurement:
-    if (missing := probe.missing()) is not None:
+    if (missing := probe.missing(machine_lacks)) is not None:
         pytest.skip(missing)
     with Air(link).open(cell, 1, pcap) as opened:
         return probe.measure(opened, cell, method)
@@ -86,7 +87,7 @@ def test_both_tools_of_round_trips_agree_on_one_link(cell: MakeCell, method: Met
     # A round trip of 1408 B at 6 Mbit/s takes more than 4 ms, so that wake-ups of a busy machine are a small part.
     asked = cell(transport=transport, ip="ipv4", rate="6 Mbit/s")
     probes = (Rtt(), Sockperf())
-    if (missing := probes[1].missing()) is not None:
+    if (missing := probes[1].missing(machine_lacks)) is not None:
         pytest.skip(missing)
     with Air().open(asked, 1) as link:
         medians_ms = [

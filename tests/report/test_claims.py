@@ -227,7 +227,7 @@ def test_a_claim_that_the_model_contradicts_has_the_papers_reason(make: Make) ->
     ("ccmp", "scatter", "why"),
     [
         (1.1, 0.001, "\N{EN DASH}"),
-        (1.01, 0.05, "The change is smaller than the scatter of the simulated runs."),
+        (1.01, 0.05, "The change is smaller than the scatter of the runs."),
     ],
 )
 def test_a_contradiction_without_a_reason_is_shown(make: Make, ccmp: float, scatter: float, why: str) -> None:

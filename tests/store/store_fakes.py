@@ -1,14 +1,16 @@
 """Fakes for the tests of the store: a lab and probes in memory, a small plan, and faults."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from made_cell import make_cell
 
+from airtoll.host import HostReading
 from airtoll.labs.base import Link
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store import Event, RunRecord, Verdict, Versions
@@ -77,9 +79,10 @@ RAW: dict[str, bytes] = {"iperf3/server.json": b"{}\n", "iperf3/client.json": b'
 
 @dataclass
 class FakeHost:
-    """A host that describes itself and runs nothing."""
+    """A host that describes itself and runs nothing. `events` happen on its interface as soon as they are sampled."""
 
     name: str
+    events: Sequence[Mapping[str, Any]] = ()
 
     def popen(self, argv: Sequence[str]) -> Any:
         raise NotImplementedError
@@ -90,8 +93,17 @@ class FakeHost:
     def facts(self) -> dict[str, Any]:
         return {"kernel": "6.1", "role": self.name}
 
-    def cpu(self) -> Any:
-        raise NotImplementedError
+    def texts(self, *paths: str) -> list[str | None]:
+        return [None for _ in paths]
+
+    def sampling(
+        self, rate_hz: float, interfaces: Sequence[str], *, machine: bool
+    ) -> AbstractContextManager[Any]:
+        assert rate_hz > 0
+        assert interfaces == ["wlan0"]
+        assert not machine
+        readings = HostReading(at_ns=0), HostReading(at_ns=10**9, events=tuple(self.events))
+        return nullcontext(SimpleNamespace(readings=readings))
 
 
 @dataclass
@@ -110,6 +122,7 @@ class FakeLab:
     most_open: int = 0
     open_fails: Exception | None = None
     close_fails: Exception | None = None
+    events: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # by number of the link
     counters_step: Mapping[str, Any] = field(default_factory=lambda: {"delivered": 10, "elapsed_s": 5.0})
 
     def check(self, cell: Cell) -> str | None:
@@ -144,10 +157,11 @@ class FakeLab:
 
         try:
             yield Link(
-                hosts={"ap": FakeHost("ap"), "sta": FakeHost("sta")},
+                hosts={"ap": FakeHost("ap"), "sta": FakeHost("sta", self.events.get(len(self.opened), ()))},
                 addresses={("ap", "ipv4"): "192.0.2.1", ("sta", "ipv4"): "192.0.2.2"},
                 facts={"cipher": cell.security, **self.facts},
                 counters=counters,
+                interfaces={"sta": "wlan0"} if self.events else {},
             )
             if pcap is not None and self.writes_pcap:
                 pcap.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20))

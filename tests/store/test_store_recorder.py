@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import store_fakes
@@ -69,6 +70,52 @@ def test_a_record_has_times_versions_facts_and_faults(result: Result) -> None:
     raw = content_of(result.run_directory(one.run.id) / "raw")
     assert raw["iperf3/out.json"] == b"iperf3 on ccmp\n"
     assert set(raw) == {"iperf3/out.json", "counters-before.json", "counters-after.json"}
+
+
+def _event(name: str, at_s: float, **words: Any) -> dict[str, Any]:
+    return {"event": name, "interface": "wlan0", "t_ns": round(at_s * 1e9), **words}
+
+
+LEFT = [_event("disconnected", 0.25, reason=3), _event("connected", 0.75)]
+
+
+def test_a_run_in_which_a_link_changed_is_invalid(result: Result) -> None:
+    joined = [_event("station joined", 0.5, peer="02:00:00:00:00:09")]
+    record(result, FakeLab(events={2: LEFT, 3: joined}), [FakeProbe()], ignore)
+    first, second, third = result.records()
+    assert second.verdict.reasons == ("link changed: sta: disconnected (reason 3) at 0.25 s, and 1 more",)
+    assert second.link["events"] == [
+        {"at_s": 0.25, "host": "sta", "event": "disconnected", "reason": 3},
+        {"at_s": 0.75, "host": "sta", "event": "connected"},
+    ]
+    assert len(list(result.samples())[1]) > 0
+    assert (first.verdict.valid, first.link["events"]) == (True, [])
+    assert (third.verdict.valid, len(third.link["events"])) == (True, 1)
+
+
+def test_a_probe_that_fails_because_a_link_changed_costs_its_run(result: Result) -> None:
+    lab = FakeLab(events={2: LEFT}, survives_loss=True)
+    outcomes = iter([None, AirtollError("iperf3: no answer"), None])
+
+    def fail_once(_: int) -> None:
+        if (error := next(outcomes)) is not None:
+            raise error
+
+    record(result, lab, [FakeProbe(before=fail_once)], ignore)
+    first, second, third = result.records()
+    assert second.verdict.reasons == (
+        "link changed: sta: disconnected (reason 3) at 0.25 s, and 1 more: iperf3: no answer",
+    )
+    assert first.verdict.valid
+    assert third.verdict.valid
+
+
+@pytest.mark.parametrize("survives_loss", [True, False])
+def test_a_probe_that_fails_on_an_unchanged_link_ends_the_study(result: Result, survives_loss: bool) -> None:
+    lab = FakeLab(events={2 if not survives_loss else 1: LEFT}, survives_loss=survives_loss)
+    with pytest.raises(AirtollError, match=r"^run 0002-.*: .*iperf3: no answer$"):
+        record(result, lab, [raise_at(2, AirtollError("iperf3: no answer"))], ignore)
+    assert len(result.records()) == 1
 
 
 def test_counters_are_differences_and_both_readings_are_kept(result: Result) -> None:

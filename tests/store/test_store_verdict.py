@@ -199,6 +199,24 @@ def test_facts_of_the_link_other_than_the_cell_asks_for() -> None:
     assert reasons(link={"wpa_key_mgmt": "sae"}, expected=expected) == []
 
 
+def test_changes_of_the_link_are_counted_per_host() -> None:
+    def event(host: str, at_s: float, name: str, **words: Any) -> dict[str, Any]:
+        return {"at_s": at_s, "host": host, "event": name, **words}
+
+    events = [
+        event("ap", 0.5, "station left", peer="02:00:00:00:00:07"),
+        event("sta1", 0.5, "regulatory domain changed", country="DE"),
+        event("sta1", 1.0, "deauthenticated", reason=7),
+        event("sta2", 1.234567, "carrier down"),
+        event("sta1", 2.0, "associated", status=0),
+    ]
+    assert reasons(link={"events": events}) == [
+        "link changed: sta1: deauthenticated (reason 7) at 1 s, and 1 more",
+        "link changed: sta2: carrier down at 1.23 s",
+    ]
+    assert reasons(link={"events": events[:2]}) == []
+
+
 def test_frames_that_failed_to_open() -> None:
     assert reasons(counters={"open_errors": 2}) == ["open errors: 2 frames failed to open"]
 
@@ -213,7 +231,11 @@ def test_faults_of_a_probe_become_one_line_each() -> None:
 def test_all_reasons_against_a_measured_run_are_given_in_their_order() -> None:
     found = reasons(
         [sample(0.0), sample(1.0, 0.0)],
-        link={"cipher": "tkip", "bandwidth_mhz": 40},
+        link={
+            "cipher": "tkip",
+            "bandwidth_mhz": 40,
+            "events": [{"event": "roamed", "host": "sta", "at_s": 1.0}],
+        },
         expected={"bandwidth_mhz": 80},
         counters={"lateness_us": {"p99": 1e4}, "emulator_cpu_s": 5, "elapsed_s": 5, "open_errors": 1},
         faults=("x",),

@@ -3,9 +3,10 @@
 use std::env;
 use std::process::exit;
 
-use airtoll_agent::{agent, load, pingpong, video};
+use airtoll_agent::{agent, engine, ftp, load, pingpong, video};
 
-const USAGE: &str = "usage: airtoll-agent serve | version | pingpong ... | load ... | video ...";
+const USAGE: &str =
+    "usage: airtoll-agent serve | version | engine ... | ftp ... | load ... | pingpong ... | video ...";
 
 fn main() {
     let mut args = env::args_os();
@@ -14,6 +15,8 @@ fn main() {
         Some("serve") => agent::supervise(),
         Some(agent::WORK) => agent::work(args),
         Some(agent::EXEC) => agent::exec(args),
+        Some("engine") => engine::run(env::args().skip(2)),
+        Some("ftp") => ftp::run(env::args().skip(2)),
         Some("pingpong") => pingpong::run(env::args().skip(2)),
         Some("load") => load::run(env::args().skip(2)),
         Some("video") => video::run(env::args().skip(2)),

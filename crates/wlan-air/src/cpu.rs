@@ -1,6 +1,7 @@
-//! The time that a host's CPU takes to send.
+//! The CPU of a host: the time that it takes to send, and the time until a program runs that waited.
 
 use crate::Nanos;
+use crate::traffic::WakeUp;
 
 /// Times of a host's CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +11,8 @@ pub struct Cpu {
     /// Time in which the stack builds a packet and passes it to the device. With segmentation offload, a super-packet
     /// is one packet.
     pub packet: Nanos,
+    /// Time until a program runs that waited for a timer, for packets, or for space in a send buffer.
+    pub wake_up: WakeUp,
 }
 
 impl Cpu {
@@ -17,6 +20,7 @@ impl Cpu {
     pub const NONE: Cpu = Cpu {
         write: Nanos::ZERO,
         packet: Nanos::ZERO,
+        wake_up: WakeUp::Instant,
     };
 
     /// Time to write a datagram and to send its packet.

@@ -11,7 +11,7 @@ use wlan_air::sim::{
     simulate,
 };
 use wlan_air::tcp::{IpVersion, Window};
-use wlan_air::traffic::Pace;
+use wlan_air::traffic::{Pace, WakeUp};
 use wlan_air::{Cpu, MediumConfig, Nanos, RateControl, StationConfig};
 
 /// LLC/SNAP, IPv4 and UDP headers.
@@ -472,7 +472,11 @@ fn fading_costs_throughput() {
 #[test]
 fn the_cpu_of_a_slow_host_limits_its_throughput() {
     let slow = |source, write, packet| {
-        let cpu = Cpu { write, packet };
+        let cpu = Cpu {
+            write,
+            packet,
+            ..Cpu::NONE
+        };
         let flow = Flow {
             cpu,
             ..flow(End::Station(1), End::Station(0), source)
@@ -513,7 +517,7 @@ fn the_size_of_writes_does_not_matter_to_a_fast_host() {
     let with_writes_of = |call_b| {
         let cpu = Cpu {
             write: Nanos(20),
-            packet: Nanos::ZERO,
+            ..Cpu::NONE
         };
         let tcp = Source::Tcp(Tcp {
             call_b,
@@ -533,4 +537,105 @@ fn the_size_of_writes_does_not_matter_to_a_fast_host() {
             "{call_b}: {small} and {large}"
         );
     }
+}
+
+/// A program that runs some time after a packet arrives delays the datagrams that it reads once, and a round trip twice:
+/// at the server and at the client. The datagrams that wait for it share its wake-up.
+#[test]
+fn wake_ups_delay_datagrams_once_and_round_trips_twice() {
+    let (station, ap) = (End::Station(1), End::Station(0));
+    let outcome = |source, wake_up, seed| {
+        let flow = Flow {
+            cpu: Cpu { wake_up, ..Cpu::NONE },
+            ..flow(station, ap, source)
+        };
+        let mut scenario = scenario(ofdm(54), vec![flow]);
+        scenario.medium.seed = seed;
+        scenario.duration = Nanos::from_secs(20);
+        simulate(&scenario).unwrap().flows.remove(0)
+    };
+    let asking = Source::RequestResponse {
+        request_b: 100,
+        response_b: 100,
+        think: Nanos::from_ms(5), // the backoff after the last frame has ended
+    };
+    let load = Source::Cbr {
+        rate_bps: 2_000_000,
+        payload_b: 1000,
+        pace: Pace::Timer(Nanos::from_ms(1)),
+    };
+    let exponential = |mean| WakeUp::Exponential { mean };
+    let constant = |mean| WakeUp::Lognormal {
+        mean,
+        deviation: Nanos::ZERO,
+    };
+    let round_trip_us = |wake_up, seed| {
+        outcome(asking, wake_up, seed)
+            .round_trips
+            .mean()
+            .unwrap()
+            .as_us_f64()
+    };
+    // After 1 ms the medium is idle: no backoff precedes the response.
+    let after_1_ms = round_trip_us(constant(us(1000)), 1);
+    assert_within(round_trip_us(constant(us(2000)), 1), after_1_ms + 2000.0, 1e-6);
+    let drawn = |seed| round_trip_us(exponential(us(1000)), seed);
+    assert_within(drawn(1), after_1_ms, 0.05);
+    assert!(drawn(1).to_bits() == drawn(1).to_bits(), "the seed decides");
+    assert!(drawn(1).to_bits() != drawn(2).to_bits(), "the seed decides");
+
+    let of = |wake_up| {
+        let meter = outcome(load, wake_up, 1).meter;
+        (
+            meter.delays.mean().unwrap().as_us_f64(),
+            meter.jitter.mean().as_us_f64(),
+        )
+    };
+    let (instant_us, none_us) = of(WakeUp::Instant);
+    let (delay_us, jitter_us) = of(exponential(us(200)));
+    assert_within(delay_us, instant_us + 200.0, 0.05);
+    assert!(none_us < 1.0, "{none_us}");
+    // A datagram every 4 ms: the difference of two receivers' delays has a Laplace distribution, whose mean absolute value
+    // is the mean of the delays. The sender's delay is part of neither.
+    assert_within(jitter_us, 200.0, 0.1);
+}
+
+/// While its program sleeps, a receive buffer of 8 KB holds 7 of the 16 full datagrams that arrive at 54 Mbit/s in 6 ms.
+#[test]
+fn a_sleeping_program_lets_its_receive_buffer_overflow() {
+    let lost = |mean| {
+        let flow = Flow {
+            sockets: UdpSockets {
+                buffer_b: Some(8 << 10),
+                ..UdpSockets::default()
+            },
+            cpu: Cpu {
+                wake_up: WakeUp::Lognormal {
+                    mean,
+                    deviation: Nanos::ZERO,
+                },
+                ..Cpu::NONE
+            },
+            ..flow(End::Station(1), End::Station(0), saturated())
+        };
+        let outcome = simulate(&scenario(ofdm(54), vec![flow])).unwrap();
+        outcome.flows[0].meter.loss.share().unwrap()
+    };
+    assert!(lost(us(1000)).abs() < 1e-9);
+    let share = lost(us(6000));
+    assert!((0.5..0.62).contains(&share), "{share}");
+}
+
+/// An application that reads late delays the window of TCP, not its data: a short latency costs nothing.
+#[test]
+fn tcp_hardly_depends_on_short_wake_ups() {
+    let with = |wake_up| {
+        let flow = Flow {
+            cpu: Cpu { wake_up, ..Cpu::NONE },
+            ..flow(End::Station(1), End::Station(0), tcp(Window::linux(), true))
+        };
+        mbps(&simulate(&scenario(ofdm(54), vec![flow])).unwrap())
+    };
+    let instant = with(WakeUp::Instant);
+    assert_within(with(WakeUp::Exponential { mean: us(50) }), instant, 0.05);
 }

@@ -179,6 +179,13 @@ words! {
         Iperf2 = "iperf2",
     }
 
+    /// The distribution of the time until a program runs that waited.
+    enum WakeUps {
+        Instant = "instant",
+        Exponential = "exponential",
+        Lognormal = "lognormal",
+    }
+
     /// How a station chooses its PHY rate.
     enum RateChoice {
         Fixed = "fixed",

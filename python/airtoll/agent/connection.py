@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 
 ANSWER_TIMEOUT_S: Final = 20.0
 """An agent that does not answer within this time is lost, as is a host behind a link that has gone."""
@@ -92,7 +92,9 @@ class Connection:
             self._send({"id": number, "do": do, **words}, body)
             with self._changed:
                 if not self._changed.wait_for(lambda: number in self._answers or self._lost, answer_s):
-                    raise LostError(f"host {self.name}: the agent did not answer within {answer_s:.0f} s")
+                    # A new connection may reach the host again; through this one, an answer would come too late.
+                    self._lost = f"the agent did not answer within {answer_s:.0f} s"
+                    self._transport.kill()
                 if number not in self._answers:
                     raise LostError(f"host {self.name}: {self._lost}")
                 answer = self._answers[number]
@@ -165,7 +167,7 @@ class Connection:
             self._errors.join(timeout=0.5)
             with self._changed:
                 said = last_words(bytes(self._said)) if self._said.strip() else "the connection has ended"
-                self._lost = why or said
+                self._lost = self._lost or why or said
                 self._changed.notify_all()
                 listeners = list(self._listeners.items())
             for (kind, number), take in listeners:

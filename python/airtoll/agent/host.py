@@ -11,7 +11,7 @@ from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.labs.base import ClockOffset, Process
+from airtoll.host import ClockOffset, Process
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from types import TracebackType
 from typing import Any, Self
 
 from airtoll.agent.connection import Connection, LostError
-from airtoll.labs.base import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.errors import AirtollError
+from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
 
 
 class AgentSampling:
@@ -35,7 +37,8 @@ class AgentSampling:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
+            # After an error, the agent may have gone.
+            with nullcontext() if kind is None else suppress(AirtollError):
                 self._connection.ask("stop_sampling", sampler=self._number)
         finally:
             self._connection.forget("sampler", self._number)

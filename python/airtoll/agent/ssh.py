@@ -15,7 +15,7 @@ from airtoll.agent import binary
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 
 CONNECT_TIMEOUT_S: Final = 10
 """Time for the first connection to a host."""

@@ -8,17 +8,23 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import which
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
+from airtoll.errors import AirtollError
 from airtoll.guest import build, recipe
+from airtoll.host import machine_lacks
 from airtoll.labs import air, hostapd, radios
 from airtoll.labs.linux import Linux
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
+
+if TYPE_CHECKING:
+    from airtoll.labs.hosts import Hosts
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,16 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
     from airtoll.labs.hosts import Hosts
 
     found: dict[str, list[wifi.Wifi]] = {}
+    sentences: dict[str, str] = {}
     if inventory is not None:
         with closing(Hosts(inventory)) as lab:
             for role, table in lab.inventory.hosts.items():
                 host = lab.host(role)
                 names = [table.wireless] if table.wireless is not None else wifi.interfaces(host)
                 found[role] = [wifi.examine(host, name) for name in names]
+                links = [one.link for one in found[role] if one.link is not None and one.sealed_in is None]
+                if role.startswith("sta") and links:
+                    sentences[role] = inferred(lab, role, str(links[0]["cipher"]))
     if destination is not None:
         with Ssh(destination, destination) as way:
             host = way.connect()
@@ -60,7 +70,12 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
             host.connection.close()
     if as_json:
         print_json(
-            {name: [{**asdict(one), "verdict": one.verdict()} for one in own] for name, own in found.items()}
+            {
+                name: [
+                    {**asdict(one), "verdict": one.verdict(), "inference": sentences.get(name)} for one in own
+                ]
+                for name, own in found.items()
+            }
         )
     else:
         console = plain_console()
@@ -69,11 +84,31 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
                 console.print(f"{name}: no wireless interface of Linux")
             for one in own:
                 console.print(f"{name}: {one.verdict()}", soft_wrap=True, highlight=False)
+                if name in sentences:
+                    console.print(f"  {sentences[name]}", soft_wrap=True, highlight=False)
                 for warning in one.warnings():
                     console.print(f"  {warning}", soft_wrap=True, highlight=False)
                 for fact, value in one.evidence():
                     console.print(f"  {fact:<16}{value}", soft_wrap=True, highlight=False)
     return 0 if any(found.values()) else 1
+
+
+def inferred(lab: "Hosts", role: str, cipher: str) -> str:
+    """One line: the place where a station seals its frames, or why that cannot be inferred."""
+    from airtoll.probes import sealing
+
+    if cipher == "open":
+        return "The network is open, so no frames are sealed."
+    peer = next((other for other in ("server", "ap") if other in lab.inventory.hosts), None)
+    address = None if peer is None else lab.addresses_of(peer).get("ipv4")
+    if peer is None or address is None:
+        return "An inference requires a host server or ap with an IPv4 address in the inventory."
+    if lacking := next((end for end in (role, peer) if lab.host(end).lacking(list(sealing.TOOLS))), None):
+        return f"An inference requires iperf3 on host {lacking}: apt-get install iperf3"
+    try:
+        return sealing.load(lab.host(role), lab.host(peer), address, cipher).sentence()
+    except AirtollError as error:
+        return f"No inference: {error}"
 
 
 def _print(findings: Sequence[_Finding], blocked: Sequence[str]) -> None:
@@ -113,7 +148,7 @@ def _findings() -> Iterator[_Finding]:
     yield guest
     yield _linux(guest)
     for probe in probes_of(PROBES):
-        lacking = probe.missing()
+        lacking = probe.missing(machine_lacks)
         needed = probe.name in DEFAULT_PROBES
         yield _Finding(f"probe {probe.name}", works=lacking is None, needed=needed, words=lacking or "ready")
     use = "reads and decrypts the captures of --pcap"

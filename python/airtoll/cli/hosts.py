@@ -128,11 +128,9 @@ def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding
         remedy = "cpupower frequency-set -g performance"
         words = f"the CPU governor is {governor}, so CPU loads depend on the clock: {remedy}"
         yield HostFinding(f"host {role}", works=False, needed=False, words=words)
-    found = {ip: lab.inventory.ip_addresses().get((role, ip)) or lab.own_address(role, ip) for ip in IPS}
-    told = ", ".join(f"{ip.replace('ip', 'IP')} {address or 'none'}" for ip, address in found.items())
-    yield HostFinding(
-        f"host {role}", works=any(found.values()), needed=role != "ap", words=f"addresses: {told}"
-    )
+    found = lab.addresses_of(role)
+    told = ", ".join(f"{ip.replace('ip', 'IP')} {found.get(ip, 'none')}" for ip in IPS)
+    yield HostFinding(f"host {role}", works=bool(found), needed=role != "ap", words=f"addresses: {told}")
     if (interface := lab.inventory.hosts[role].wireless) is not None:
         of_radio = wifi.examine(host, interface)
         yield HostFinding(f"host {role}", of_radio.phy is not None, needed=True, words=of_radio.verdict())

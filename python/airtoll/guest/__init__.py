@@ -7,6 +7,7 @@ that ran before, and runs proceed side by side.
 
 - `recipe`: the kernel's source package, patches and configuration, and where the built kernel is kept
 - `build`: `airtoll lab build`, which downloads, patches, configures and compiles the kernel
+- `job`: the files of a guest's job
 - `boot`: a guest as a process: start, output, watchdog, end
 - `inside`: the first program of a guest, which performs one job
 - `runs`: runs of a study, each in a guest, several at a time

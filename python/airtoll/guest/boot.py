@@ -27,8 +27,9 @@ from typing import Any, Final
 
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.guest import inside, recipe
-from airtoll.labs.base import SYSTEM_PATH
+from airtoll.guest import recipe
+from airtoll.guest.job import EVENT, OUTCOME, TASK, TEMPORARY
+from airtoll.host import SYSTEM_PATH
 
 MEMORY_MIB: Final = 512
 
@@ -77,7 +78,7 @@ def environment() -> dict[str, str]:
     home = Path(sys.executable).parent
     return {
         "PATH": f"{home}:{SYSTEM_PATH}",
-        "HOME": str(inside.TEMPORARY),
+        "HOME": str(TEMPORARY),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
@@ -125,7 +126,7 @@ def perform(
     """
     compile_modules()
     written = {**job, "environment": environment() | job.get("environment", {})}
-    (directory / inside.TASK).write_text(json.dumps(written), encoding="utf-8")
+    (directory / TASK).write_text(json.dumps(written), encoding="utf-8")
     started, began_s = datetime.now(UTC), time.monotonic()
     console = _Console(on_event)
     with _own_core() as core:
@@ -142,7 +143,7 @@ def perform(
             _watch(process, console, stop)
         finally:
             _end(process)
-    outcome = _outcome(directory / inside.OUTCOME, console)
+    outcome = _outcome(directory / OUTCOME, console)
     return Ended(started, datetime.now(UTC), time.monotonic() - began_s, outcome["virtual_s"])
 
 
@@ -173,7 +174,7 @@ def shell(kernel: recipe.Kernel, clock: Clock) -> None:
     """Boot a guest with an interactive shell on this terminal, and wait for its end."""
     with tempfile.TemporaryDirectory(prefix="airtoll-shell-") as directory:
         job = {"task": "shell", "environment": environment() | _terminal()}
-        (Path(directory) / inside.TASK).write_text(json.dumps(job), encoding="utf-8")
+        (Path(directory) / TASK).write_text(json.dumps(job), encoding="utf-8")
         process = subprocess.Popen(command(kernel.file, clock, None), cwd=directory, env=memory_environment())
         try:
             process.wait()
@@ -209,7 +210,7 @@ class _Console:
         *lines, self._rest = (self._rest + output).split(b"\n")
         for raw in lines:
             line = raw.decode(errors="replace").rstrip()
-            before, mark, event = line.partition(inside.EVENT)
+            before, mark, event = line.partition(EVENT)
             if mark:
                 self._on_event(json.loads(event))
                 line = before

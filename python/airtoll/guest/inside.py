@@ -1,7 +1,7 @@
 """The first program of a guest. It mounts file systems, performs the job in the job's directory, and powers off.
 
-The guest's root is the machine's, read-only. The job's directory is `JOB`, the only place whose files remain. Progress
-goes to the guest's console as lines of JSON after `EVENT`.
+The guest's root is the machine's, read-only. The job's directory is `job.JOB`, the only place whose files remain.
+Progress goes to the guest's console as lines of JSON after `job.EVENT`.
 """
 
 import ctypes
@@ -15,24 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-JOB: Final = Path("/run/job")
-"""The job's directory in the guest."""
-
-TASK: Final = "job.json"
-"""File with the job: `task`, the name of one of `TASKS`, and `environment`, the variables that its programs inherit."""
-
-OUTCOME: Final = "outcome.json"
-"""File that a job writes when it ends: `virtual_s`, the time since the guest booted, and `error` and `exit_code` if it
-failed."""
-
-EVENT: Final = "airtoll-event "
-"""Start of a line of the console that reports progress."""
+from airtoll.guest.job import EVENT, JOB, OUTCOME, TASK, TEMPORARY
 
 LIFE_S: Final = 0.25
 """Time in the guest between two signs of life."""
-
-TEMPORARY: Final = Path("/run/tmp")
-"""Directory for the temporary files of programs in the guest."""
 
 _SETTLE_S = 0.05
 """Time in the guest until its timers are exact: in the first ticks of its clock (100 Hz), sleeps end at a tick."""

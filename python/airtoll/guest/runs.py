@@ -16,7 +16,8 @@ from typing import Any, Final, Protocol
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.guest import boot, inside, recipe
+from airtoll.guest import boot, recipe
+from airtoll.guest.job import JOB
 from airtoll.labs import open_lab
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import probes_of
@@ -74,16 +75,16 @@ def perform_inside(job: Mapping[str, Any], report: Callable[[Mapping[str, Any]],
         if isinstance(event, ProbeStarted):
             report({"probe": event.probe})
 
-    capture = inside.JOB / PCAP if task.pcap else None
+    capture = JOB / PCAP if task.pcap else None
     finished = perform(task.run, lab, probes, task.method, on_event=on_event, capture=capture)
     for name, content in finished.raw.items():
         if isinstance(content, bytes):
-            file = inside.JOB / _RAW / name
+            file = JOB / _RAW / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
     samples = [astuple(sample) for sample in finished.values]
-    (inside.JOB / _SAMPLES).write_text(json.dumps(samples, allow_nan=False), encoding="utf-8")
-    (inside.JOB / _RECORD).write_bytes(dump(finished.record))
+    (JOB / _SAMPLES).write_text(json.dumps(samples, allow_nan=False), encoding="utf-8")
+    (JOB / _RECORD).write_bytes(dump(finished.record))
 
 
 def perform_run(

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from airtoll import _rust
 from airtoll.clock import Clock
-from airtoll.labs.base import Link, lab_lacks, machine_lacks
+from airtoll.host import machine_lacks
+from airtoll.labs.base import Link, lab_lacks
 from airtoll.labs.emulated import (
     IPS,
     NO_NAMESPACES,

@@ -1,138 +1,14 @@
 """The interface of every lab: hosts to run commands on, their addresses, and facts about the link between them."""
 
-import re
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
-from typing import Any, Final, Protocol, Self
+from typing import Any, Protocol
 
-from airtoll.errors import AirtollError
+from airtoll.host import Host, RadioRate, first_missing
 from airtoll.study.cell import Cell
-from airtoll.study.factors import Ip, Transport
-
-_ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class Process(Protocol):
-    """A command on a host, with the interface of subprocess.Popen. Calls raise AirtollError if the host is lost."""
-
-    returncode: int | None
-
-    def poll(self) -> int | None:
-        """The exit status, negative for a signal; None while the command runs."""
-        ...
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end. Raises subprocess.TimeoutExpired."""
-        ...
-
-    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Wait for the end of the output, and return stdout and stderr. Raises subprocess.TimeoutExpired."""
-        ...
-
-    def next_line(self, until_s: float) -> bytes | None:
-        """The next line of stdout without its end, or None at the end of the output.
-
-        Raises TimeoutError if no complete line arrives until `until_s` (time.monotonic).
-        """
-        ...
-
-    def send_signal(self, sig: int) -> None:
-        """Send a signal to the command. Nothing happens if it has ended."""
-        ...
-
-    def terminate(self) -> None:
-        """Send SIGTERM to the command."""
-        ...
-
-    def kill(self) -> None:
-        """Kill the command and the processes that it started."""
-        ...
-
-    def cpu_s(self) -> float:
-        """CPU time of all threads of the command; 0 if it has ended."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class Host(Protocol):
-    """A machine, or something that acts as one: a network namespace, a guest, a machine behind SSH."""
-
-    name: str
-
-    def popen(self, argv: Sequence[str]) -> Process:
-        """Start a command on the host. Its output is kept."""
-        ...
-
-    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
-        ...
-
-    def facts(self) -> dict[str, Any]:
-        """Description of the machine for the record: kernel, CPU, cores, TCP settings."""
-        ...
-
-    def program(self, name: str) -> list[str]:
-        """The command of one of airtoll's own measuring programs: pingpong, video."""
-        ...
-
-    def listens(
-        self, transport: Transport, port: int, timeout_s: float = 0.0, process: Process | None = None
-    ) -> bool:
-        """Whether a server listens on the port, now or within the time. Waits no longer than `process` runs."""
-        ...
-
-    def connected(self, transport: Transport, port: int, peers: int, timeout_s: float) -> int:
-        """Wait for that number of connected sockets of the port, and return the number."""
-        ...
-
-    def dropped_datagrams(self) -> int:
-        """UDP datagrams dropped since the host came up because a socket buffer was full (RcvbufErrors)."""
-        ...
-
-    def texts(self, *paths: str) -> list[str | None]:
-        """The content of small files; None for a file that cannot be read."""
-        ...
-
-    def clock(self) -> "ClockOffset":
-        """The offset of the host's clock, from the shortest of several round trips."""
-        ...
-
-    def sampling(
-        self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
-    ) -> AbstractContextManager["Sampling"]:
-        """A context in which the host reads its own state at a fixed rate, and at both ends of the context.
-
-        `interfaces` are its network interfaces to observe. `machine`: whether to read CPU, memory and energy, which all
-        hosts of a machine share.
-        """
-        ...
-
-
-class Sampling(Protocol):
-    """The readings of a host."""
-
-    @property
-    def readings(self) -> Sequence["HostReading"]:
-        """The readings so far, in order. Raises AirtollError if the host is lost."""
-        ...
-
-
-@dataclass(frozen=True)
-class ClockOffset:
-    """The clocks of a host, compared with the monotonic clock of this machine at `at_ns`."""
-
-    offset_ns: int  # the host's monotonic clock minus this machine's
-    uncertainty_ns: int  # half of the shortest round trip: the error cannot exceed it
-    at_ns: int
-    wall_ahead_ns: int = 0  # the host's time of day minus its monotonic clock
-    wall_uncertainty_ns: int = 0
+from airtoll.study.factors import Ip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,66 +25,6 @@ class Known:
     pacing_timer_us: float | None = None  # of iperf3; None unless the study sets it
     blocks_senders: bool = False  # whether a full queue of the link blocks programs that send datagrams
     virtual_time: bool = False  # whether programs take no time: then CPU load and CPU time mean nothing
-
-
-@dataclass(frozen=True, kw_only=True)
-class RadioRate:
-    """The PHY rate of a frame. A rate without MCS has no streams and no width."""
-
-    bit_per_s: float
-    mcs: int | None = None  # of HT, it implies the streams
-    streams: int | None = None
-    width_mhz: int | None = None
-
-    def __str__(self) -> str:
-        """The rate in one line: "135 Mbit/s, mcs7, streams 1, 40 MHz"."""
-        speed = f"{round(self.bit_per_s / 1e6, 1):g} Mbit/s"
-        if self.mcs is None:
-            return speed
-        return f"{speed}, mcs{self.mcs}, streams {self.streams}, {self.width_mhz} MHz"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeerStatistics:
-    """Statistics that the radio of a host reports about a peer. None means that the radio does not report the value."""
-
-    signal_dbm: float | None = None  # of the last received frame
-    tx_rate: RadioRate | None = None  # of the last Data frame that was sent
-    rx_rate: RadioRate | None = None  # of the last Data frame that was received
-    tx_packets: int | None = None  # this and the next four are totals since the peer joined
-    tx_retries: int | None = None
-    tx_failed: int | None = None  # frames without Ack after all retries
-    tx_airtime_us: int | None = None  # of transmissions to the peer; few drivers measure it
-    rx_airtime_us: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChannelTimes:
-    """The channel of a radio: totals since its driver reset them. None: the driver does not report the value."""
-
-    frequency_mhz: int | None = None
-    noise_dbm: float | None = None
-    active_ms: int | None = None  # time on the channel
-    busy_ms: int | None = None  # of that, time in which the primary channel was sensed busy
-    receive_ms: int | None = None
-    transmit_ms: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostReading:
-    """The state of a host at one time. Values that were not asked for, or that the host does not have, are absent."""
-
-    at_ns: int  # the host's monotonic clock
-    idle_s: tuple[float, ...] = ()  # per core, since boot
-    steal_s: tuple[float, ...] = ()  # taken by the hypervisor
-    energy_j: tuple[float, ...] = ()  # per package of the processor (RAPL), since the sampling began
-    available_b: int | None = None  # memory
-    carriers: Mapping[str, bool | None] = field(default_factory=dict)  # by interface
-    peers: Mapping[str, Mapping[str, PeerStatistics]] = field(
-        default_factory=dict
-    )  # by interface and MAC address
-    channels: Mapping[str, ChannelTimes] = field(default_factory=dict)  # by interface
-    events: tuple[Mapping[str, Any], ...] = ()  # since the reading before: `event`, `t_ns`, `interface`, ...
 
 
 @dataclass(frozen=True)
@@ -230,7 +46,7 @@ class Link:
     invalid. The cipher is in `known`."""
 
     interfaces: Mapping[str, str] = field(default_factory=dict)
-    """The interface of each host's radio, by role; empty if the hosts have no radios."""
+    """The measured interface of each host, by role; none if only the emulator can change it."""
 
     macs: Mapping[str, str] = field(default_factory=dict)
     """The roles of the hosts by the MAC addresses of their radios."""
@@ -287,47 +103,6 @@ class Lab(Protocol):
     def close(self) -> None:
         """Restore all hosts and access points that runs changed, and end connections."""
         ...
-
-
-def last_words(*outputs: bytes) -> str:
-    """The error message of a failed tool: the last line of its first non-empty output, without colours."""
-    for output in outputs:
-        text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if lines:
-            return lines[-1]
-    return "it printed nothing"
-
-
-def succeed(host: Host, argv: Sequence[str], timeout_s: float, doing: str) -> bytes:
-    """Run a command that must succeed, and return its standard output.
-
-    Raises AirtollError with `doing` and the last words of the command if it fails.
-    """
-    done = host.run(argv, timeout_s)
-    if done.returncode != 0:
-        raise AirtollError(f"{doing}: {last_words(done.stderr, done.stdout)}")
-    return done.stdout
-
-
-SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The search path of a guest's programs."""
-
-
-def first_missing(packages: Mapping[str, str], path: str | None = None) -> tuple[str, str] | None:
-    """Return the first missing command and its package (command -> Debian package), or None.
-
-    `path` replaces the user's search path.
-    """
-    return next((pair for pair in packages.items() if which(pair[0], path=path) is None), None)
-
-
-def machine_lacks(packages: Mapping[str, str]) -> str | None:
-    """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
-    if (found := first_missing(packages)) is None:
-        return None
-    command, package = found
-    return f"the command '{command}' is missing: apt-get install {package}"
 
 
 def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:

@@ -19,7 +19,8 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Known, last_words, succeed
+from airtoll.host import last_words, succeed
+from airtoll.labs.base import Known
 from airtoll.labs.lines import Lines
 from airtoll.labs.namespace import NamespaceHost
 from airtoll.labs.sim import closed_forms
@@ -33,7 +34,10 @@ MTU_B = 1500
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
-PREDICTED: Final = ("pacing", "clock_resolution", "write_time", "packet_time")
+PREDICTED: Final = (
+    *("pacing", "clock_resolution", "write_time", "packet_time"),
+    *("wake_up", "wake_up_mean", "wake_up_deviation"),
+)
 """The settings of a study's [link] that change predictions alone: the programs on the hosts and their CPU are real."""
 
 WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - public on purpose

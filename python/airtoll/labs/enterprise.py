@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from airtoll.labs.base import SYSTEM_PATH, first_missing
+from airtoll.host import SYSTEM_PATH, first_missing
 from airtoll.study.security import EAP, Eap, SecurityProfile
 
 SERVER_NAME: Final = "radius.airtoll.example"

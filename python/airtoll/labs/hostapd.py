@@ -8,9 +8,9 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
+from airtoll.host import SYSTEM_PATH
 from airtoll.labs import enterprise
-from airtoll.labs.access_points.base import Network
-from airtoll.labs.base import SYSTEM_PATH
+from airtoll.labs.network import Network
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 SSID: Final = "airtoll"

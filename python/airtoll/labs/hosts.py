@@ -8,7 +8,7 @@ import ipaddress
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import joining, wifi
-from airtoll.labs.access_points.base import AccessPoint, Network, Runner, ShellHost
+from airtoll.labs.access_points.base import AccessPoint, ShellHost
 from airtoll.labs.access_points.base import obstacle as access_point_obstacle
 from airtoll.labs.access_points.fixed import FixedNetwork
 from airtoll.labs.access_points.hook import Hook
@@ -29,8 +29,10 @@ from airtoll.labs.access_points.prompt import Prompt
 from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
 from airtoll.labs.base import Known, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
-from airtoll.labs.inventory import LOCAL, Inventory, load_inventory, passphrase
-from airtoll.labs.journal import HostJournal
+from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, passphrase
+from airtoll.labs.journal import HostJournal, Runner
+from airtoll.labs.network import Network
+from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
@@ -80,6 +82,7 @@ class Hosts:
         self._access_point: AccessPoint | None = None
         self._stations: dict[str, NetworkStation] = {}
         self._network: Network | None = None
+        self._joined: list[Network] = []
         self._session: int | None = None
         self._network_facts: dict[str, Any] = {}
 
@@ -145,11 +148,19 @@ class Hosts:
             self._hosts[role] = _local(role, SUDO if table.become == "sudo" else ())
         else:
             if role not in self._ways:
-                options = [] if table.ssh_config is None else ["-F", str(table.ssh_config)]
-                become = SUDO if table.become == "sudo" else ()
-                self._ways[role] = Ssh(role, table.address, options, become)
+                self._ways[role] = self._way(role, table)
             self._hosts[role] = self._ways[role].connect()
         return self._hosts[role]
+
+    def _way(self, role: str, table: HostTable) -> Ssh:
+        """The way to a machine behind SSH."""
+        destination = table.address or ""
+        options = [] if table.ssh_config is None else ["-F", str(table.ssh_config)]
+        if table.place is not None:
+            assert self.inventory.labgrid is not None
+            destination, of_place = ssh_destination(self.inventory.labgrid, table.place)
+            options += of_place
+        return Ssh(role, destination, options, SUDO if table.become == "sudo" else ())
 
     def _any_host(self, name: str) -> Runner:
         """The host of that name in the journal, which may also be this machine or an access point of OpenWrt."""
@@ -204,7 +215,7 @@ class Hosts:
         until_s = time.monotonic() + self.inventory.patience
         for role in self.inventory.hosts:
             self._awaited(role, until_s)
-        if network != self._network or not self._is_set_up():
+        if network != self._network or not self._is_set_up() or not self._is_as_reported(network):
             self._switch(network)
             until_s = time.monotonic() + self.inventory.patience
         hosts = {role: self._awaited(role, until_s) for role in roles}
@@ -243,9 +254,9 @@ class Hosts:
             known=known,
             expected={**joining.expected(network), "mismatches": {}},
             interfaces={
-                role: table.wireless
+                role: table.interface
                 for role, table in self.inventory.hosts.items()
-                if role in hosts and table.wireless
+                if role in hosts and table.interface
             },
             macs={} if (bssid := self._network_facts.get("bssid")) is None else {bssid: "ap"},
         )
@@ -297,7 +308,6 @@ class Hosts:
             self._access_point = self._made()
         if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
             self._access_point = self._made()  # the agent was lost, and hostapd with it
-        has_joined = bool(self._network_facts)
         self._network = None  # nothing is known of an access point that failed half-way
         if (obstacle := self._access_point.obstacle(network)) is not None:
             raise UsageError(obstacle)
@@ -305,30 +315,59 @@ class Hosts:
             station.leave()
         of_radios: dict[str, Any] = {}
         facts: dict[str, Any] = {"access_point": self._access_point.switch(network), "wifi": of_radios}
-        wrong: dict[str, list[str]] = {}
+        reports: dict[str, Mapping[str, Any]] = {}
         for role, table in self.inventory.hosts.items():
             if not role.startswith("sta") or table.wireless is None:
                 continue
             if role not in self._stations or self._stations[role].host is not self._hosts[role]:
                 self._stations[role] = self._station(role, table.wireless)
             station = self._stations[role]
-            try:
-                joined = station.join(network)
-            except AirtollError as error:
-                if has_joined and isinstance(station, StationByHand):
-                    raise LostError(str(error)) from error  # it may come back
-                raise
+            # A network that no station has joined yet may have a wrong passphrase: that is an error at once.
+            if network in self._joined or (self._joined and isinstance(station, StationByHand)):
+                reports[role] = self._patiently(station.join, network)
+            else:
+                reports[role] = station.join(network)
             of_radios[role] = wifi.examine(station.host, table.wireless).facts()
-            if differences := mismatches(network, joined):
-                wrong[role] = differences
-            facts = {**joined, **facts}
-        self._network, self._network_facts = network, {**facts, "mismatches": wrong}
+        self._network, self._network_facts = network, facts
+        if network not in self._joined:
+            self._joined.append(network)
+        self._note(network, reports)
+
+    def _is_as_reported(self, network: Network) -> bool:
+        """Whether the stations report no other mismatches than before, for example a channel that has changed since.
+
+        Waits until all stations are in the network: the access point may have restarted. Raises LostError if one of
+        them does not join in time.
+        """
+        before = self._network_facts["mismatches"]
+        reports = {role: self._patiently(station.stay, network) for role, station in self._stations.items()}
+        self._note(network, reports)
+        return bool(self._network_facts["mismatches"] == before)
+
+    def _patiently(self, join: Callable[[Network], dict[str, Any]], network: Network) -> dict[str, Any]:
+        """The report of a station that joins within the inventory's patience. Raises LostError if it does not."""
+        until_s = time.monotonic() + self.inventory.patience
+        while True:
+            try:
+                return join(network)
+            except AirtollError as error:
+                if time.monotonic() > until_s:
+                    raise LostError(str(error)) from error
+            time.sleep(_POLL_S)
+
+    def _note(self, network: Network, reports: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep the reports of the stations for the records: those of the first station, and every mismatch."""
+        first: Mapping[str, Any] = next(iter(reports.values()), {})
+        wrong = {role: found for role, report in reports.items() if (found := mismatches(network, report))}
+        self._network_facts = {**self._network_facts, **first, "mismatches": wrong}
 
     def _is_set_up(self) -> bool:
-        """Whether the access point and the stations have kept their agents since the last switch."""
-        if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
-            return False
-        return all(station.host is self._hosts[role] for role, station in self._stations.items())
+        """Whether the access point still offers its network, and the stations have kept their agents."""
+        return (
+            self._access_point is not None
+            and self._access_point.is_up()
+            and all(station.host is self._hosts[role] for role, station in self._stations.items())
+        )
 
     def _station(self, role: str, interface: str) -> NetworkStation:
         host = self._awaited(role, time.monotonic() + self.inventory.patience)
@@ -389,6 +428,12 @@ class Hosts:
                 if not any(address.get(flag) for flag in _TENTATIVE):
                     return str(ipaddress.ip_address(address["local"]))
         return None
+
+    def addresses_of(self, role: str) -> dict[Ip, str]:
+        """The addresses of a host: those of the inventory, or those on its measured interface now."""
+        given = self.inventory.ip_addresses()
+        found = {ip: given.get((role, ip)) or self.own_address(role, ip) for ip in IPS}
+        return {ip: address for ip, address in found.items() if address is not None}
 
     def _await_peer(self, host: AgentHost, address: str, until_s: float) -> None:
         """Wait until the host reaches the address. A host without ping(8) is not asked."""

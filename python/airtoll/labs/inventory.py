@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from airtoll.errors import UsageError
 from airtoll.study.factors import Ip
@@ -30,8 +31,15 @@ class _Table(BaseModel):
 class HostTable(_Table):
     """A machine."""
 
-    address: str = Field(
+    place: str | None = Field(
+        default=None,
         min_length=1,
+        description="In place of `address`: a target of labgrid, in the environment file of the key `labgrid`.",
+    )
+    address: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
         description="`local`, or a destination of ssh(1): a name in ssh_config(5), user@host, ssh://user@host:port.",
     )
     ssh_config: Path | None = Field(default=None, description="A file in place of ~/.ssh/config.")
@@ -50,6 +58,16 @@ class HostTable(_Table):
     ipv6: IPv6Address | None = Field(
         default=None, description="The address to measure with; default: that of the interface."
     )
+
+    @field_validator("address", mode="after")
+    @classmethod
+    def _or_place(cls, address: str | None, info: Any) -> str | None:
+        place = info.data.get("place")
+        if address is None and place is None:
+            raise PydanticCustomError("missing", "neither an address nor a place")
+        if address is not None and place is not None:
+            raise ValueError("the key place gives the address, so only one of them may be set")
+        return address
 
     @property
     def interface(self) -> str | None:
@@ -111,6 +129,11 @@ class Inventory(_Table):
     """The file."""
 
     hosts: dict[Role, HostTable] = Field(min_length=2, description="The machines by role.")
+    labgrid: Path | None = Field(
+        default=None,
+        validate_default=True,
+        description="An environment file of labgrid, whose targets are the places of hosts.",
+    )
     access_point: AccessPointTable = Field(description="The access point.")
     patience: float = Field(
         default=120.0,
@@ -118,6 +141,13 @@ class Inventory(_Table):
         le=86400,
         description="Seconds to wait for a host that has vanished, or for a station that has not joined.",
     )
+
+    @field_validator("labgrid", mode="after")
+    @classmethod
+    def _of_places(cls, labgrid: Path | None, info: Any) -> Path | None:
+        if labgrid is None and any(host.place for host in info.data.get("hosts", {}).values()):
+            raise PydanticCustomError("missing", "a host has a place")
+        return labgrid
 
     def ip_addresses(self) -> dict[tuple[str, Ip], str]:
         """The addresses that the file gives."""
@@ -159,7 +189,8 @@ def _beside(inventory: Inventory, folder: Path) -> Inventory:
     access_point = inventory.access_point
     if (file := access_point.passphrase_file) is not None:
         access_point = access_point.model_copy(update={"passphrase_file": folder / file.expanduser()})
-    return inventory.model_copy(update={"hosts": hosts, "access_point": access_point})
+    labgrid = None if inventory.labgrid is None else folder / inventory.labgrid.expanduser()
+    return inventory.model_copy(update={"hosts": hosts, "access_point": access_point, "labgrid": labgrid})
 
 
 def _explain(where: list[str], detail: Any) -> str:

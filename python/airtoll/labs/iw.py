@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from airtoll.labs.base import Host, succeed
+from airtoll.host import Host, succeed
 
 _TIMEOUT_S: Final = 10.0
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from airtoll.agent.connection import LostError
 from airtoll.errors import AirtollError
+from airtoll.host import Process, last_words
 from airtoll.labs import enterprise, hostapd
-from airtoll.labs.access_points.base import Network
-from airtoll.labs.base import Process, last_words
+from airtoll.labs.network import Network
 
 LOG: Final = ("-f", "/dev/stdout")
 """Options of hostapd and wpa_supplicant. Without them, the programs buffer their output."""

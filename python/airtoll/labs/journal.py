@@ -18,14 +18,33 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.access_points.base import Runner
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 
 _TIMEOUT_S: Final = 60.0
 _LOCK: Final = "lock"
+
+
+class Runner(Protocol):
+    """A host on which commands run, also at the end of the connection. `AgentHost` is one."""
+
+    name: str
+
+    def run(
+        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
+        ...
+
+    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
+        """Let the command run when the connection ends for any reason. Returns a number for `forget_at_end`."""
+        ...
+
+    def forget_at_end(self, number: int) -> None:
+        """Forget a command of `at_end`."""
+        ...
 
 
 @dataclass(frozen=True)

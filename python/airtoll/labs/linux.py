@@ -21,17 +21,9 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
+from airtoll.host import SYSTEM_PATH, Process, RadioRate, machine_lacks, succeed
 from airtoll.labs import enterprise, hostapd, iw, joining, minstrel, radios, wire
-from airtoll.labs.access_points.base import Network
-from airtoll.labs.base import (
-    SYSTEM_PATH,
-    Link,
-    Process,
-    RadioRate,
-    lab_lacks,
-    machine_lacks,
-    succeed,
-)
+from airtoll.labs.base import Link, lab_lacks
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
@@ -47,6 +39,7 @@ from airtoll.labs.emulated import (
     wep_key,
 )
 from airtoll.labs.namespace import NamespaceHost, python_command
+from airtoll.labs.network import Network
 from airtoll.labs.sim import obstacle
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import StackName

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import RadioRate
+from airtoll.host import RadioRate
 from airtoll.study.cell import Cell
 
 DEBUG: Final = Path("/sys/kernel/debug/ieee80211")

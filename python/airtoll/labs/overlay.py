@@ -18,7 +18,7 @@ from typing import Any, Final
 import tomli_w
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.link_status import ask_link
 from airtoll.study.factors import Ip

@@ -16,7 +16,7 @@ from typing import Final
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words, succeed
+from airtoll.host import last_words, succeed
 from airtoll.labs.namespace import NamespaceHost
 
 _CLASS: Final = Path("/sys/class/ieee80211")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from airtoll import _rust
-from airtoll.labs.base import succeed
+from airtoll.host import succeed
 from airtoll.labs.emulated import Emulator
 from airtoll.labs.namespace import NamespaceHost
 

@@ -11,10 +11,11 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 - `rtt`: `Rtt`, for round-trip time by ping-pong; `sockperf`: `Sockperf`, the same by another program
 - `responsiveness`: `Responsiveness`, for round trips per minute and delay under load in each direction
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
-- `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
+- `ftp`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
 - `engine`: `Engine`, for the time that sealing and opening a frame take on the host's CPU, without a link
 - `watch`, `cpu`, `radio`: CPU load, energy and radio statistics over the measured window of `Throughput` or `Video`
+- `sealing`: inference of the place where a station seals its frames, for `airtoll doctor`
 - `process`, `window`, `flows`, `machines`, `clocks`: shared parts: both ends of a tool, the measured window, the flows
   of a cell, the machine of each host, and the differences of their clocks
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.study.cell import Cell, Method
 
 Phase = Literal["warmup", "measure"]
@@ -43,7 +43,7 @@ class Probe(Protocol):
 
     name: str
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+    def missing(self, lacks: Lacks) -> str | None:
         """Return what must be installed before this probe can run, or None. `lacks` asks the hosts for commands."""
         ...
 

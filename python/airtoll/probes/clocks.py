@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from airtoll.labs.base import ClockOffset, Host
+from airtoll.host import ClockOffset, Host
 from airtoll.probes.base import Sample
 from airtoll.probes.machines import machine_of, share_clocks
 

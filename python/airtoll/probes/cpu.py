@@ -26,7 +26,8 @@ emulator does it; frames that cards seal and open are not. The IP stacks of rece
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from airtoll.labs.base import HostReading, Known
+from airtoll.host import HostReading
+from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S
@@ -78,6 +79,11 @@ def _of_machine(endpoint: str, readings: Sequence[HostReading], t_ns: int, air_s
     if closing.energy_j and len(closing.energy_j) == len(opening.energy_j):
         energy_j = sum(closing.energy_j) - sum(opening.energy_j)
         yield Sample("cpu", "energy", "J", endpoint, "", *whole, energy_j)
+
+
+def busy_s(before: HostReading, after: HostReading) -> float:
+    """CPU time of all cores between two readings."""
+    return sum(_between(before, after)[0])
 
 
 def _counted_s(watched: Watched, counter: str) -> float | None:

@@ -1,9 +1,9 @@
 """CPU time per frame of the cell on the host: measures only the engine that seals frames.
 
-There is no traffic. The first station's host runs `airtoll.ciphers.parts`, which seals and opens frames of the cell's
-suite and packet size, one at a time under one key, on one core. The frame is that of a UDP packet: LLC/SNAP (8 octets),
-IPv4 (20) or IPv6 (40) and UDP (8) before the payload. The cell's transport does not change it, so that all cells of a
-packet size have the same frame.
+There is no traffic. On the first station's host, a part of the agent (crate `airtoll-agent`, module engine) seals and
+opens frames of the cell's suite and packet size, one at a time under one key, on one core. The frame is that of a UDP
+packet: LLC/SNAP (8 octets), IPv4 (20) or IPv6 (40) and UDP (8) before the payload. The cell's transport does not change
+it, so that all cells of a packet size have the same frame.
 
 | metric      | unit | meaning                                                                                |
 |-------------|------|----------------------------------------------------------------------------------------|
@@ -27,9 +27,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from airtoll.ciphers.parts import COMMAND, printed_lanes
+from airtoll.ciphers.parts import printed_lanes
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, machine_lacks, succeed
+from airtoll.host import Host, succeed
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S
@@ -91,7 +92,7 @@ class Engine:
 
     name = "engine"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: the engine is part of airtoll."""
         return None
 
@@ -115,13 +116,19 @@ class Engine:
 
 
 def _run(host: Host, scheme: str, payload_b: int, within_s: float) -> tuple[list[str], bytes]:
-    argv = [*COMMAND, scheme, str(payload_b), str(within_s)]
+    argv = [*host.program("engine"), scheme, str(payload_b), str(within_s)]
     try:
         return argv, succeed(host, argv, within_s + process.GRACE_S, f"engine on {host.name}")
     except subprocess.TimeoutExpired:
         raise AirtollError(
             f"engine on {host.name} did not end within {within_s + process.GRACE_S:.1f} s"
         ) from None
+
+
+def seal_us(host: Host, suite: str, payload_b: int) -> float | None:
+    """The time that sealing a frame takes on the host; None if its clock is never steady. Raises AirtollError."""
+    _, output = _run(host, suite, payload_b, FIGURE_S * len(PARTS))
+    return next((one.us for one in parse(output).parts if one.part == "seal"), None)
 
 
 def frame_payload_b(cell: Cell) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from airtoll.labs.base import Host, Link
+from airtoll.host import Host
+from airtoll.labs.base import Link
 from airtoll.probes.base import Sample
 from airtoll.study.cell import Cell
 from airtoll.study.factors import Transport

@@ -1,11 +1,12 @@
-"""FTP transfer rate, with curl as the client and pyftpdlib as the server: the rate that a user sees at layer 7.
+"""FTP transfer rate, with curl as the client and airtoll's own server: the rate that a user sees at layer 7.
 
-The client runs on the station, and the server on the host that is the server in the topology. Direction up is STOR,
-down is RETR, and both means two simultaneous sessions. Each session transfers one file in binary, passive mode (RFC
-959; EPSV of RFC 2428 for both IP versions). No disk is involved: the server generates zeros and discards received data;
-the client sends /dev/zero and discards received data. The file has no fixed size. Each transfer ends after the same
-time, so that every link is measured equally long. TCP uses the hosts' own settings. The cell's packet size has no
-effect, since both programs write 64 KiB at a time.
+The client runs on the station, and the server on the host that is the server in the topology. The server is a part of
+the agent (crate `airtoll-agent`, module ftp). Direction up is STOR, down is RETR, and both means two simultaneous
+sessions. Each session transfers one file in binary, passive mode (RFC 959; EPSV of RFC 2428 for both IP versions). No
+disk is involved: the server generates zeros and discards received data; the client sends /dev/zero and discards
+received data. The file has no fixed size. Each transfer ends after the same time, so that every link is measured
+equally long. TCP uses the hosts' own settings. The cell's packet size has no effect, since both programs write 64 KiB
+at a time.
 
 | metric          | unit   | endpoint | meaning                                                                        |
 |-----------------|--------|----------|--------------------------------------------------------------------------------|
@@ -17,20 +18,18 @@ leaves 2.4 % open. `ftp_rate` includes the connection's slow start and the drain
 Several stations transfer at the same time. Each has its own endpoint, such as sta/sta1, and their rates are added.
 """
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from airtoll import extras
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words, machine_lacks
+from airtoll.host import Host, last_words
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way, zeros_allowed
@@ -49,7 +48,6 @@ STOP_MARGIN_S = 0.25
 BEGIN_SPREAD_S = 3.0
 """Extra time for several clients, because the last one logs in on a link that the others already load."""
 
-_PROGRAM = Path(__file__).with_name("ftp_server.py")
 _URL_FILE = "payload"
 _USER = "airtoll:"
 
@@ -75,9 +73,9 @@ class ClientReport(_Model):
 
 
 class ServerReport(_Model):
-    """The server's report on its transfer, which `ftp_server` documents."""
+    """The server's report on its transfer, which its module documents."""
 
-    pyftpdlib: str
+    version: str
     direction: Literal["up", "down"]
     octets: _Octets
     complete: bool
@@ -127,10 +125,8 @@ class Ftp:
 
     name = "ftp"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+    def missing(self, lacks: Lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
-        if not extras.has("ftp"):
-            return f"the Python package 'pyftpdlib' is missing: {extras.hint('ftp')}"
         return lacks({"curl": "curl", "timeout": "coreutils"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
@@ -175,7 +171,7 @@ class Ftp:
             samples=samples,
             raw=raw,
             facts={
-                "version": f"curl {_curl_version(clients[0])}, pyftpdlib {servers[0].pyftpdlib}",
+                "version": f"curl {_curl_version(clients[0])}, ftp {servers[0].version}",
                 "transfers": len(transfers),
                 "server": server_argv,
                 "client": client_argv,
@@ -228,14 +224,14 @@ def _perform(
 
 def commands(transfer: Transfer, ip: Ip, seconds: float) -> tuple[list[str], list[str]]:
     """The command lines of server and client."""
-    server = [sys.executable, "-I", str(_PROGRAM), transfer.address, str(transfer.port), f"{seconds:.3f}"]
-    server.append(str(INTERVAL_S))
     host = f"[{transfer.address}]" if ip == "ipv6" else transfer.address
+    where = f"{host}:{transfer.port}"
+    server = [*transfer.server.program("ftp"), where, f"{seconds:.3f}", str(INTERVAL_S)]
     # No configuration file, no proxy, and no SIZE request, because the file has no size.
     client = ["curl", "-q", "--silent", "--show-error", "--noproxy", "*", "--ignore-content-length"]
     client += ["-6" if ip == "ipv6" else "-4", "--user", _USER, "--write-out", "%{json}"]
     client += ["--max-time", f"{seconds + process.GRACE_S:.3f}"]
-    url = f"ftp://{host}:{transfer.port}/{_URL_FILE}"
+    url = f"ftp://{where}/{_URL_FILE}"
     if transfer.way == "down":
         return server, [*client, "--output", "/dev/null", url]
     # The file ends where the standard input ends.

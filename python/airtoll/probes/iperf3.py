@@ -40,7 +40,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link, last_words, machine_lacks
+from airtoll.host import Host, last_words
+from airtoll.labs.base import Link
 from airtoll.probes import cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
@@ -99,7 +100,7 @@ class Throughput:
     def __init__(self) -> None:
         self._buffers = list(UDP_BUFFERS)  # uses the first; a refused size is removed
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+    def missing(self, lacks: Lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
         return lacks({"iperf3": "iperf3", "timeout": "coreutils", "ss": "iproute2"})
 
@@ -189,7 +190,6 @@ class Throughput:
                 "version": first_server.start.version,
                 "flows": len(flows),
                 "phy_rates": radio.rates(done.watched),
-                "events": done.watched.events,
                 "server": commands[0][0],
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,

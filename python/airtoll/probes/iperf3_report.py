@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words
+from airtoll.host import last_words
 from airtoll.probes.base import Phase, Sample
 from airtoll.probes.flows import PORT, Way, zeros_allowed
 from airtoll.probes.process import read_report

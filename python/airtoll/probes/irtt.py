@@ -28,7 +28,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words
+from airtoll.labs.base import Link
 from airtoll.probes import clocks, process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
@@ -136,7 +137,7 @@ class Irtt:
 
     name = "irtt"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+    def missing(self, lacks: Lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
         return lacks({"irtt": "irtt"})
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from airtoll.labs.base import Host, Link
+from airtoll.host import Host
+from airtoll.labs.base import Link
 
 
 def machine_of(host: Host) -> str | None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Process, last_words
+from airtoll.host import Host, Process, last_words
 from airtoll.study.factors import Transport
 
 ReportT = TypeVar("ReportT", bound=BaseModel)

@@ -31,7 +31,7 @@ and about themselves, over the window:
 | metric       | unit | meaning                                                                            |
 |--------------|------|------------------------------------------------------------------------------------|
 | channel_busy | %    | share of the time in which the radio sensed its primary channel busy               |
-| link_events  | 1    | changes of the carrier, associations and their ends, and roams; fact `events`      |
+| link_events  | 1    | changes of the carrier, associations and their ends, and roams                     |
 
 A value that a link does not report (a real radio has other counters) has no sample.
 """
@@ -41,7 +41,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import ChannelTimes, HostReading, Known, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 

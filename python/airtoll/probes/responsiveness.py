@@ -32,7 +32,8 @@ from statistics import fmean, pstdev
 from typing import Any, Final, Literal
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words
+from airtoll.labs.base import Link
 from airtoll.probes import clocks, process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
@@ -119,7 +120,7 @@ class Responsiveness:
         """`interval_s` is the time between two checks of stability."""
         self._interval_s = interval_s
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: the tool is part of airtoll."""
         return None
 

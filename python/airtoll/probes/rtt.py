@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words
+from airtoll.labs.base import Link
 from airtoll.probes import process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window
@@ -52,7 +53,7 @@ class Rtt:
 
     name = "rtt"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -106,6 +107,10 @@ def exchange(
             stdout, stderr = process.finish(
                 client, seconds + 2 * process.GRACE_S, f"{tool} client on {sta.name}"
             )
+        # Over TCP the client notices it. Over UDP the rest would count as lost.
+        if transport == "udp" and server.poll() is not None:
+            output = process.finish(server, process.GRACE_S, who)
+            raise AirtollError(f"{who} ended before its client: {complaint(*output)}")
     if not success.search(stdout):
         raise AirtollError(f"{tool} client on {sta.name}: {complaint(stdout, stderr)}")
     return stdout

@@ -23,7 +23,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.labs.sim import Answer, SimulatedLink
 from airtoll.probes import radio
 from airtoll.probes.base import Lacks, Measurement, Sample
@@ -46,7 +46,7 @@ class SimulatedThroughput:
 
     name = "throughput"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -71,7 +71,7 @@ class SimulatedRtt:
 
     name = "rtt"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -86,7 +86,7 @@ class SimulatedVideo:
 
     name = "video"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -104,7 +104,7 @@ class SimulatedIrtt:
 
     name = "irtt"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 
@@ -138,7 +138,7 @@ class SimulatedFtp:
 
     name = "ftp"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: this probe requires no tool."""
         return None
 

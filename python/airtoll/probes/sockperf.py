@@ -20,7 +20,7 @@ import math
 import re
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link, machine_lacks
+from airtoll.labs.base import Link
 from airtoll.probes.base import Lacks, Measurement
 from airtoll.probes.rtt import RoundTrips, complaint, exchange, samples_of
 from airtoll.probes.window import NS_PER_S, Window
@@ -52,7 +52,7 @@ class Sockperf:
 
     name = "sockperf"
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:
+    def missing(self, lacks: Lacks) -> str | None:
         """Return what must be installed before this probe can run, or None."""
         return lacks({"sockperf": "sockperf"})
 

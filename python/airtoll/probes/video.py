@@ -39,7 +39,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link, last_words, machine_lacks
+from airtoll.host import last_words
+from airtoll.labs.base import Link
 from airtoll.probes import clocks, cpu, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Phase, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
@@ -165,7 +166,7 @@ class Video:
     def __init__(self, pacing: Pacing = "smooth") -> None:
         self._pacing: Pacing = pacing
 
-    def missing(self, lacks: Lacks = machine_lacks) -> str | None:  # noqa: ARG002
+    def missing(self, lacks: Lacks) -> str | None:  # noqa: ARG002
         """None: the tool is part of airtoll."""
         return None
 
@@ -218,7 +219,6 @@ class Video:
                 "version": f"video {done.sent[0].video}",
                 "flows": len(flows),
                 "phy_rates": radio.rates(done.watched),
-                "events": done.watched.events,
                 "receiver": done.commands[0][0],
                 "sender": done.commands[0][1],
                 "offered_bit_per_s": offered_bit_per_s,

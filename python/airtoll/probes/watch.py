@@ -1,4 +1,4 @@
-"""Observation of the hosts, their radios and the link over another probe's measured window.
+"""Observation of the hosts, their radios and the link, over another probe's measured window or over a run.
 
 CPU load, energy and the state of radios mean nothing without the traffic that causes them, and must not include the
 warm-up. They are therefore not probes of their own: a probe that generates traffic calls `over` when its window opens,
@@ -6,15 +6,20 @@ which returns when the window closes, and passes the result to `cpu.samples` and
 
 The agent of each host reads the host's state at a fixed rate. The link's counters are read only at both ends of the
 window, because an emulator answers from the thread that keeps the air's time.
+
+Events of the hosts' interfaces are kept over the whole run (`InterfaceEvents`), because a link that breaks spoils every
+probe.
 """
 
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
-from airtoll.labs.base import HostReading, Link, Process, RadioRate
+from airtoll.host import HostReading, Process, RadioRate, Sampling
+from airtoll.labs.base import Link
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
 
@@ -23,6 +28,9 @@ MACHINE_HZ: Final = 4.0
 
 RADIO_HZ: Final = 10.0
 """Rate of readings of a radio."""
+
+EVENT_HZ: Final = 1.0
+"""Rate of readings of events over a run: the accuracy of their times is 1 s."""
 
 _POLL_S: Final = 0.25
 
@@ -53,17 +61,41 @@ class Watched:
         """Length of the window."""
         return self.after.monotonic_ns - self.before.monotonic_ns
 
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """Events of the hosts' interfaces in the window, in order: `at_s` is the time since its start."""
+
+class InterfaceEvents:
+    """A context that keeps the events of the hosts' measured interfaces."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._sampled: dict[str, Sampling] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as entering:
+            for role, interface in self._link.interfaces.items():
+                sampling = self._link.hosts[role].sampling(EVENT_HZ, [interface], machine=False)
+                self._sampled[role] = entering.enter_context(sampling)
+            self._sampling = entering.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sampling.__exit__(kind, error, trace)
+
+    def end(self) -> list[dict[str, Any]]:
+        """Stop, and return the events in order: `at_s` is the time since the start.
+
+        Raises AirtollError if a host is lost.
+        """
+        self._sampling.close()
         found = [
             {
-                "at_s": round((event["t_ns"] - readings[0].at_ns) / NS_PER_S, 3),
+                "at_s": round((event["t_ns"] - sampled.readings[0].at_ns) / NS_PER_S, 3),
                 "host": role,
                 **{key: value for key, value in event.items() if key not in ("t_ns", "interface")},
             }
-            for role, readings in self.radios.items()
-            for reading in readings[1:]
+            for role, sampled in self._sampled.items()
+            for reading in sampled.readings[1:]
             for event in reading.events
         ]
         return sorted(found, key=lambda event: event["at_s"])

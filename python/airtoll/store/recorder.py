@@ -19,9 +19,10 @@ from airtoll.labs import Lab, check_cells
 from airtoll.labs.base import Link
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
+from airtoll.probes.watch import InterfaceEvents
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
-from airtoll.store.verdict import HOST_LOST, NO_LOAD, one_line, verdict_of
+from airtoll.store.verdict import HOST_LOST, LINK_CHANGED, NO_LOAD, link_changes, one_line, verdict_of
 from airtoll.study.cell import Method, Run
 from airtoll.study.plan import measures
 
@@ -78,6 +79,10 @@ _DRAIN_LIMIT_S: Final = 5.0
 
 class NoLoadError(AirtollError):
     """A run cannot be measured: its load follows from earlier runs, and none of them is valid."""
+
+
+class LinkChangedError(AirtollError):
+    """A probe failed in a run in which the link changed."""
 
 
 class RunOrder(Protocol):
@@ -179,14 +184,20 @@ class _Here:
     def _performed(
         self, run: Run, method: Method, on_event: Callable[[Event], None], capture: Path | None
     ) -> FinishedRun:
-        """The run. If a host vanishes, the run is invalid, and recording continues when the host is back."""
+        """The run. If a host vanishes or a link breaks, the run is invalid, and recording continues."""
         try:
             with naming(run):
                 return perform(run, self.lab, self.probes, method, on_event=on_event, capture=capture)
         except AirtollError as error:
-            if not isinstance(error.__cause__, LostError) or not self.lab.survives_loss:
+            if not self.lab.survives_loss:
                 raise
-            return unmeasured(run, HOST_LOST, str(error.__cause__))
+            match error.__cause__:
+                case LostError() as lost:
+                    return unmeasured(run, HOST_LOST, str(lost))
+                case LinkChangedError() as changed:
+                    return unmeasured(run, LINK_CHANGED, str(changed))
+                case _:
+                    raise
 
 
 class _AllPending:
@@ -302,19 +313,32 @@ def perform(
     measurements: dict[str, Measurement] = {}
     started = datetime.now(UTC)
     lab.begin(run.session)
-    with lab.open(run.cell, run.seed, capture) as link:
+    with lab.open(run.cell, run.seed, capture) as link, InterfaceEvents(link) as watched:
         before = as_facts(link.counters(), "link counters")
-        for probe in probes:
-            if measures(probe.name, run.cell):
-                if measurements:
-                    _drain(link)
-                on_event(ProbeStarted(run, probe.name))
-                measurements[probe.name] = probe.measure(link, run.cell, method)
+        try:
+            for probe in probes:
+                if measures(probe.name, run.cell):
+                    if measurements:
+                        _drain(link)
+                    on_event(ProbeStarted(run, probe.name))
+                    measurements[probe.name] = probe.measure(link, run.cell, method)
+        except LostError:
+            raise
+        except AirtollError as error:
+            if lab.survives_loss:
+                for host in link.hosts.values():
+                    host.texts()  # raises LostError if the probe failed because this host vanished
+            if changes := list(link_changes(watched.end())):
+                raise LinkChangedError(f"{', '.join(changes)}: {error}") from error
+            raise
         after = as_facts(link.counters(), "link counters")
+        events = watched.end()
         hosts = {role: as_facts(host.facts(), f"facts of host {role}") for role, host in link.hosts.items()}
         if lab.virtual:
             hosts = {MACHINE: as_facts(machine_facts(), "facts of this machine")}
-        link_facts = as_facts(link.facts, "facts of the link")
+        link_facts = as_facts(
+            {**link.facts, "events": events} if link.interfaces else link.facts, "facts of the link"
+        )
     finished = datetime.now(UTC)
 
     counters = difference(before, after)

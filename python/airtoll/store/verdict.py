@@ -23,7 +23,18 @@ NO_LOAD: Final = "no load"
 HOST_LOST: Final = "host lost"
 """Reason of a run during which a host vanished or did not answer."""
 
+LINK_CHANGED: Final = "link changed"
+"""Reason of a run during which a station left, joined or roamed, or an interface lost its carrier."""
+
+_CHANGES: Final = {
+    *("carrier down", "carrier up", "interface removed"),
+    *("associated", "connected", "roamed", "disconnected", "deauthenticated", "disassociated"),
+    "channel switched",
+}
+"""The events after which the link is not the one before. Other stations of an access point join and leave at will."""
+
 _OF_MEASURED: Final = (
+    LINK_CHANGED,
     "no sample",
     "zero interval",
     "short window",
@@ -78,6 +89,7 @@ def verdict_of(
     }
     faults = (f"{probe}: {one_line(fault)}" for probe, m in measurements.items() for fault in m.faults)
     found = (
+        link_changes(link.get("events", ())),
         _without_sample(measured),
         _with_zero(measured, run.cell.transport),
         _short(measured, method),
@@ -90,6 +102,18 @@ def verdict_of(
     )
     reasons = tuple(f"{name}: {why}" for name, whys in zip(_OF_MEASURED, found, strict=True) for why in whys)
     return Verdict(valid=not reasons, reasons=reasons)
+
+
+def link_changes(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The changes of the link among the events of a run: per host the first event and the number of the others."""
+    by_host: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        if event["event"] in _CHANGES:
+            by_host.setdefault(event["host"], []).append(event)
+    for host, (first, *others) in by_host.items():
+        code = "".join(f" ({word} {first[word]})" for word in ("reason", "status") if word in first)
+        more = f", and {len(others)} more" if others else ""
+        yield f"{host}: {first['event']}{code} at {first['at_s']:.3g} s{more}"
 
 
 def one_line(text: str) -> str:

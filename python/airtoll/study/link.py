@@ -25,6 +25,7 @@ ErrorModel = Literal["none", "nist", "yans"]
 Fading = Literal["none", "rayleigh", "rician"]
 CongestionControl = Literal["reno", "cubic"]
 PacingProgram = Literal["even", "iperf3", "iperf2"]
+WakeUp = Literal["instant", "exponential", "lognormal"]
 
 _Octets = Annotated[int, *number(quantity.OCTETS, int)]
 _Switch = Annotated[bool, *switch()]
@@ -150,6 +151,17 @@ class TcpSettings(_Settings):
     )
     packet_time: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
         "Time in us that a host's CPU takes to pass a packet to its card, in virtual time.", "Traffic", "US"
+    )
+    wake_up: Annotated[WakeUp, *name_of(WakeUp)] | None = setting(
+        "Distribution of the time until a program runs that waited for a timer or a packet, in virtual time: instant, "
+        "exponential or lognormal.",
+        "Traffic",
+    )
+    wake_up_mean: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Mean of that time in us.", "Traffic", "US"
+    )
+    wake_up_deviation: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Standard deviation of that time in us, with lognormal.", "Traffic", "US"
     )
 
 

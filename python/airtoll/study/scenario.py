@@ -175,6 +175,8 @@ _UNITS: Final = {
     "clock_resolution": "clock_resolution_us",
     "write_time": "write_time_us",
     "packet_time": "packet_time_us",
+    "wake_up_mean": "wake_up_mean_us",
+    "wake_up_deviation": "wake_up_deviation_us",
     "pause": "pause_us",
 }
 _WIRED: Final = {"wired_rate": ("wired", "rate_mbps"), "wired_delay": ("wired", "delay_us")}

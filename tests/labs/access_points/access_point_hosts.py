@@ -13,10 +13,11 @@ from airtoll.agent import binary
 from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs.access_points.base import AccessPoint, Network
+from airtoll.labs.access_points.base import AccessPoint
 from airtoll.labs.access_points.hook import Hook
 from airtoll.labs.access_points.openwrt import OpenWrt
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 from airtoll.study.link import LinkSettings
 from airtoll.study.security import READY_MADE, SecurityProfile
 

@@ -164,8 +164,7 @@ def test_the_prompt_names_the_settings_and_not_the_secret() -> None:
     point.switch(network("sae", bandwidth_mhz=40))
     point.restore()
     point.restore()
-    assert said == [
-        "Set on the access point:\n"
+    settings = (
         "  Network name (SSID):           Bob's lab\n"
         "  Security:                      WPA3-Personal, AES\n"
         "  Password:                      the passphrase in the inventory\n"
@@ -175,8 +174,11 @@ def test_the_prompt_names_the_settings_and_not_the_secret() -> None:
         "  Channel width:                 40 MHz\n"
         "  Guard interval:                short\n"
         "  Beacon interval:               100 TU (often called ms)\n"
-        "Press Enter when the access point has restarted: ",
-        "Restore the earlier settings of the access point, then press Enter: ",
+    )
+    assert said == [
+        f"Set on the access point:\n{settings}Press Enter when the access point has restarted: ",
+        "Set the access point back to its earlier settings. airtoll asked you to set:\n"
+        f"{settings}Then let stations join their earlier network again, and press Enter: ",
     ]
 
 

@@ -12,9 +12,10 @@ from access_point_hosts import BEFORE, SECTION, inventory, network, reach
 from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs.access_points.base import Network, ShellHost
+from airtoll.labs.access_points.base import ShellHost
 from airtoll.labs.access_points.openwrt import OpenWrt, encryption, parse
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 from airtoll.study.security import SecurityProfile
 
 

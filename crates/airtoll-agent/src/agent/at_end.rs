@@ -50,7 +50,10 @@ pub fn run(of_agent: &Path) {
     files.sort();
     for file in files.iter().rev() {
         if let Err(error) = run_one(file) {
-            eprintln!("airtoll-agent: restoring the host: {error}");
+            super::complain(&io::Error::new(
+                error.kind(),
+                format!("restoring the host: {error}"),
+            ));
         }
     }
 }

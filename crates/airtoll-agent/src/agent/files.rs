@@ -26,6 +26,12 @@ impl Folder {
         Self(parent.join(format!("airtoll-{}-{:x}", std::process::id(), monotonic_ns())))
     }
 
+    /// The folder that another process has reserved.
+    #[must_use]
+    pub fn of_other(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -2,9 +2,10 @@
 //!
 //! `serve` reads requests from standard input and writes answers and events to standard output, in the form of
 //! [`frame`]. It is two processes. The worker ([`work`]) does everything. The supervisor ([`supervise`]) waits for the
-//! worker to end, for any reason, and then kills every process that descends from it and restores the host: orphans of the worker become
-//! children of the supervisor (`PR_SET_CHILD_SUBREAPER`). Commands start through [`exec`], which ends with its parent.
-//! When the connection closes, nothing of the measurement remains on the host.
+//! worker to end, for any reason, and then kills every process that descends from it and restores the host: orphans of
+//! the worker become children of the supervisor (`PR_SET_CHILD_SUBREAPER`). If the supervisor itself is killed, the
+//! worker does the same and ends. Commands start through [`exec`], which ends with its parent. When the connection
+//! closes, nothing of the measurement remains on the host.
 //!
 //! - [`frame`]: messages on the byte stream
 //! - `session`: requests and their answers
@@ -34,14 +35,16 @@ pub mod sockets;
 
 use std::env::ArgsOs;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, exit};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid, setsid};
 
@@ -60,6 +63,12 @@ pub const EXEC: &str = "exec";
 /// Exit status of a command that could not be started, as in sh(1).
 const NOT_STARTED: i32 = 127;
 
+/// The signal with which the kernel tells the worker that its supervisor has ended.
+const SUPERVISOR_GONE: Signal = Signal::SIGTERM;
+
+/// Whether the worker restores the host, because its supervisor has ended.
+static RESTORES: AtomicBool = AtomicBool::new(false);
+
 /// Starts the worker and, after its end, kills its descendants and restores the host. Returns the exit status of the worker.
 #[must_use]
 pub fn supervise() -> i32 {
@@ -75,9 +84,15 @@ fn supervised() -> io::Result<ExitStatus> {
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     let status = worker.wait()?;
-    kill_descendants()?;
-    at_end::run(folder.path());
+    restore(&folder)?;
     Ok(status)
+}
+
+/// Ends everything that the controller started, and runs the commands that restore the host.
+fn restore(folder: &Folder) -> io::Result<()> {
+    let ended = kill_descendants();
+    at_end::run(folder.path());
+    ended
 }
 
 /// Kills every process that descends from this one. Orphans become its children one generation after the other.
@@ -102,17 +117,43 @@ fn kill_descendants() -> io::Result<()> {
 /// Serves a controller on standard input and output until the connection closes. Returns the exit status.
 #[must_use]
 pub fn work(mut args: ArgsOs) -> i32 {
-    let outcome = end_with_parent(&mut args).and_then(|()| {
-        let folder = args.next().ok_or(io::ErrorKind::InvalidInput)?;
-        session::serve(&mut io::stdin().lock(), io::stdout(), Path::new(&folder))
-    });
-    status_of(outcome.map(|()| 0))
+    let outcome = prctl::set_child_subreaper(true)
+        .map_err(io::Error::from)
+        .and_then(|()| {
+            // Blocked, the signal waits until a thread asks for it. Every thread starts after this line.
+            let gone = SigSet::from(SUPERVISOR_GONE);
+            gone.thread_block()?;
+            signalled_by_parent(&mut args, SUPERVISOR_GONE)?;
+            let folder = args.next().ok_or(io::ErrorKind::InvalidInput)?;
+            let restored = Path::new(&folder).to_owned();
+            thread::spawn(move || {
+                if gone.wait().is_ok() {
+                    RESTORES.store(true, Ordering::SeqCst);
+                    let folder = Folder::of_other(restored);
+                    status_of(restore(&folder).map(|()| 1));
+                    drop(folder);
+                    exit(1);
+                }
+            });
+            session::serve(&mut io::stdin().lock(), io::stdout(), Path::new(&folder))
+        });
+    let status = status_of(outcome.map(|()| 0));
+    wait_while_restoring();
+    status
+}
+
+/// Stops this thread for ever if the worker restores the host, which ends the process afterwards.
+fn wait_while_restoring() {
+    while RESTORES.load(Ordering::SeqCst) {
+        thread::park();
+    }
 }
 
 /// Becomes a command of the host, which ends with the worker that started it. Returns only if the command cannot start.
 #[must_use]
 pub fn exec(mut args: ArgsOs) -> i32 {
-    let outcome: io::Result<()> = end_with_parent(&mut args).and_then(|()| {
+    let outcome: io::Result<()> = signalled_by_parent(&mut args, Signal::SIGKILL).and_then(|()| {
+        SigSet::from(SUPERVISOR_GONE).thread_unblock()?;
         // A session of its own: signals of the controller's terminal do not arrive, and the command is a group.
         setsid()?;
         let program = args.next().ok_or(io::ErrorKind::InvalidInput)?;
@@ -123,18 +164,18 @@ pub fn exec(mut args: ArgsOs) -> i32 {
         ))
     });
     if let Err(error) = outcome {
-        eprintln!("airtoll-agent: {error}");
+        complain(&error);
     }
     NOT_STARTED
 }
 
-/// The next argument is the process that started this one. When it ends, this process is killed.
-fn end_with_parent(args: &mut ArgsOs) -> io::Result<()> {
+/// The next argument is the process that started this one. When it ends, this process receives the signal.
+fn signalled_by_parent(args: &mut ArgsOs, signal: Signal) -> io::Result<()> {
     let parent = args
         .next()
         .and_then(|id| id.to_str()?.parse().ok())
         .map(Pid::from_raw);
-    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    prctl::set_pdeathsig(signal)?;
     // The parent may have ended before. In a PID namespace of its own, the parent outside has the number 0.
     if parent == Some(getppid()) || getppid().as_raw() == 0 {
         Ok(())
@@ -153,7 +194,12 @@ fn own_command(subcommand: &str) -> Command {
 
 fn status_of(outcome: io::Result<i32>) -> i32 {
     outcome.unwrap_or_else(|error| {
-        eprintln!("airtoll-agent: {error}");
+        complain(&error);
         1
     })
+}
+
+/// Prints an error for the controller, which may have gone.
+fn complain(error: &io::Error) {
+    let _ = writeln!(io::stderr(), "airtoll-agent: {error}");
 }

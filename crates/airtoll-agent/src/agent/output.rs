@@ -23,6 +23,7 @@ impl Output {
     pub fn send(&self, head: &impl Serialize, body: &[u8]) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if frame::write(&mut *stream, head, body).is_err() {
+            super::wait_while_restoring();
             exit(1);
         }
     }

@@ -100,7 +100,9 @@ pub fn serve(input: &mut impl Read, output: Stdout, folder: &Path) -> io::Result
     let hello = json!({"agent": VERSION, "pid": std::process::id()});
     session.output.send(&hello, &[]);
     let ended = loop {
-        match frame::read(input) {
+        let read = frame::read(input);
+        super::wait_while_restoring();
+        match read {
             Ok(Some(frame)) => session.take(frame),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),

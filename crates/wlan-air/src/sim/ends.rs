@@ -15,24 +15,29 @@ impl Network<'_> {
     /// A packet arrives at its destination host.
     pub fn arrive(&mut self, packet: Packet) {
         let Packet { flow, back, more, .. } = packet;
-        let whole = if packet.fragments == 1 {
+        let is_whole = packet.fragments == 1;
+        let whole = if is_whole {
             Some(packet)
         } else {
             self.reassemble(packet)
         };
         if let Some(packet) = whole
-            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more)
+            && self.sockets[flow as usize].receive(back, packet.ip_len_b, more && is_whole)
         {
-            self.take(packet);
+            if self.sleeps(&packet) {
+                self.wait_for_program(packet);
+            } else {
+                self.take(packet);
+            }
         }
-        // A program reads when no more packets arrive with this one, as in a real host.
-        if !more {
+        // A program that runs at once reads when no more packets arrive with this one, as in a real host.
+        if !more && self.programs[flow as usize].run_at_once() {
             self.sockets[flow as usize].read(back);
         }
     }
 
-    /// A host takes a datagram or a segment.
-    fn take(&mut self, packet: Packet) {
+    /// A program takes a datagram, or a host a segment.
+    pub fn take(&mut self, packet: Packet) {
         let Packet {
             flow,
             back,
@@ -73,9 +78,6 @@ impl Network<'_> {
                 }
             }
             (Host::Tcp(connection), Body::Segment(segment)) => {
-                if !more && !self.called.contains(&flow) {
-                    self.called.push(flow);
-                }
                 if back {
                     connection.sender.on_segment(now, &segment);
                     self.send_segments(flow);
@@ -88,6 +90,9 @@ impl Network<'_> {
                         self.send_segment(flow, true, answer);
                     }
                     self.schedule_timers(flow);
+                }
+                if !more {
+                    self.call_program(flow, back);
                 }
             }
             (Host::Playing(playing), Body::Picture { number, frame, last }) => {
@@ -125,20 +130,23 @@ impl Network<'_> {
         }
     }
 
-    /// The applications read the segments that arrived in the current event, and write what their send buffers accept.
+    /// The applications that run read the segments that have arrived, and write what their send buffers accept.
     pub fn call_applications(&mut self) {
-        while let Some(flow) = self.called.pop() {
-            while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+        while let Some((flow, sends)) = self.called.pop() {
+            while !sends
+                && let Host::Tcp(connection) = &mut self.hosts[flow as usize]
                 && let Some(answer) = connection.receiver.read(self.now)
             {
                 self.send_segment(flow, true, answer);
             }
-            while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+            while sends
+                && let Host::Tcp(connection) = &mut self.hosts[flow as usize]
                 && connection.sender.write_next(self.now)
             {
                 self.send_segments(flow);
             }
-            if let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+            if sends
+                && let Host::Tcp(connection) = &mut self.hosts[flow as usize]
                 && let Some(at) = connection.sender.next_write()
                 && at < connection.write_at
             {
@@ -215,7 +223,8 @@ impl Network<'_> {
                 let following = playing.video.next();
                 if let Some(following) = following {
                     playing.due = following;
-                    self.schedule(following.at.max(now), Event::Depart(flow));
+                    let at = self.programs[flow as usize].timer(now, following.at);
+                    self.schedule(at, Event::Depart(flow));
                 }
                 let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
                 let body = Body::Picture {
@@ -246,6 +255,7 @@ impl Network<'_> {
     pub fn ask_next(&mut self, flow: u32) {
         if let Host::Asking { client, .. } = &mut self.hosts[flow as usize] {
             let at = client.next_request(self.now).at;
+            let at = self.programs[flow as usize].timer(self.now, at);
             self.schedule(at, Event::Depart(flow));
         }
     }

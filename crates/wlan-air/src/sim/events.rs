@@ -79,6 +79,8 @@ pub(super) enum Event {
     Send(u32),
     /// The CPU of a TCP sender is free for the application's next write.
     Write(u32),
+    /// A program that waited at an end of a flow runs: at the flow's end, or at its start.
+    Wake { flow: u32, back: bool },
     /// The timer of a TCP end may have expired, at the sender or the receiver.
     Timer { flow: u32, receiver: bool },
     /// The request with this number was not answered in time.

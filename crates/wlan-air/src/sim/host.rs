@@ -71,7 +71,9 @@ impl Host {
                 rate_bps,
                 payload_b,
                 pace,
-            } => paced(Box::new(Cbr::new(rate_bps, payload_b, Nanos::ZERO, pace)?)),
+            } => paced(Box::new(
+                Cbr::new(rate_bps, payload_b, Nanos::ZERO, pace)?.with_wake_ups(flow.cpu.wake_up, seed),
+            )),
             Source::Poisson { rate_bps, payload_b } => {
                 paced(Box::new(Poisson::new(rate_bps, payload_b, Nanos::ZERO, seed)?))
             }

@@ -15,9 +15,11 @@ mod host;
 mod network;
 mod outcome;
 mod processor;
+mod programs;
 mod saturated;
 mod scenario;
 mod socket;
+mod wake_ups;
 
 pub use network::simulate;
 pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use super::events::{Body, Event, Packet, PacketId, Place, Scheduled};
 use super::host::Host;
 use super::processor::{Server, Working};
+use super::programs::Programs;
 use super::scenario::{End, Flow, Scenario, ScenarioError, Source, UDP_LEN_B};
 use super::socket::Sockets;
 use super::{FlowOutcome, Outcome, ProcessorOutcome};
@@ -42,8 +43,9 @@ pub(super) struct Network<'a> {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
     pub hosts: Vec<Host>,
-    /// The sockets of each flow.
+    /// The sockets of each flow, and the programs that wait for them.
     pub sockets: Vec<Sockets>,
+    pub programs: Vec<Programs>,
     pub outcomes: Vec<FlowOutcome>,
     pub processors: Vec<Working>,
     /// Time until which the CPU of each flow's sender of datagrams is busy.
@@ -54,8 +56,8 @@ pub(super) struct Network<'a> {
     arrived: Vec<(usize, Packet)>,
     /// Datagrams with missing fragments, by flow and direction.
     incomplete: BTreeMap<(u32, bool), VecDeque<Incomplete>>,
-    /// TCP flows whose applications may have segments to read or space to write.
-    pub called: Vec<u32>,
+    /// TCP flows with the application that runs: the receiver, or the sender (`true`).
+    pub called: Vec<(u32, bool)>,
     /// Packets that left their stations in the current event.
     completed: Vec<(usize, PacketId)>,
     airtime_before: Airtime,
@@ -100,8 +102,9 @@ impl<'a> Network<'a> {
             sockets: scenario
                 .flows
                 .iter()
-                .map(|flow| Sockets::new(flow.sockets))
+                .map(|flow| Sockets::new(flow.sockets, flow.ip))
                 .collect(),
+            programs: flows().map(|(flow, seed)| Programs::new(flow, seed)).collect(),
             outcomes: flows().map(|(flow, seed)| FlowOutcome::of(flow, seed)).collect(),
             processors: scenario.processors.iter().copied().map(working).collect(),
             busy_until: vec![Nanos::ZERO; scenario.flows.len()],
@@ -239,7 +242,7 @@ impl<'a> Network<'a> {
     fn release(&mut self, station: usize, packet: &Packet) {
         let is_first = self.scenario.flows[packet.flow as usize].from == End::Station(station);
         if is_first && !packet.back && self.sockets[packet.flow as usize].release(packet.ip_len_b) {
-            self.depart(packet.flow);
+            self.resume(packet.flow);
         }
     }
 
@@ -326,11 +329,10 @@ impl<'a> Network<'a> {
             Event::Write(flow) => {
                 if let Host::Tcp(connection) = &mut self.hosts[flow as usize] {
                     connection.write_at = Nanos::MAX;
-                    if !self.called.contains(&flow) {
-                        self.called.push(flow);
-                    }
+                    self.run_application(flow, true);
                 }
             }
+            Event::Wake { flow, back } => self.run_program(flow, back),
             Event::Timer { flow, receiver } => self.tcp_timer(flow, receiver),
             Event::RequestTimeout { flow, number } => {
                 if let Host::Asking { asked, waiting, .. } = &mut self.hosts[flow as usize]

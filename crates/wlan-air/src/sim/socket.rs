@@ -1,5 +1,7 @@
 //! Buffers of UDP sockets, as in Linux: the memory of the datagrams that wait in them is limited.
 
+use crate::tcp::IpVersion;
+
 /// The sockets at the ends of a flow of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpSockets {
@@ -10,6 +12,10 @@ pub struct UdpSockets {
     /// Whether the hosts have TUN devices with segmentation offload. Such a device takes datagrams from a socket at
     /// once, so that the sender never waits, and delivers datagrams that arrive together as a super-packet.
     pub tun: bool,
+    /// Whether the sender waits by `select(2)`, as iperf3 does: the call ends while less than half of the send buffer is
+    /// in use (`sock_writeable`). Otherwise the sender waits in `write(2)`, which accepts datagrams until the buffer is
+    /// full.
+    pub select: bool,
 }
 
 /// Octets before a packet in its memory (`NET_SKB_PAD`), and after it (`struct skb_shared_info`).
@@ -20,9 +26,22 @@ const DESCRIPTOR_B: u64 = 256;
 /// Memory for the headers of a packet (`SKB_SMALL_HEAD_CACHE_SIZE`), which is enough for a short datagram.
 const SMALL_HEAD_B: u64 = 704;
 
+/// Octets that a sending host reserves before a packet for the headers of a wireless device and for alignment
+/// (`LL_RESERVED_SPACE`, `hh_len` and 15), and for the fragment header of IPv6.
+const RESERVED_B: u32 = 64 + 15;
+const FRAGMENT_HEADER_B: u32 = 8;
+
+/// The memory for a packet with its headers, in one piece.
+fn object_b(ip_len_b: u32) -> u64 {
+    PADDING_B + u64::from(ip_len_b) + SHARED_B
+}
+
 /// The memory that Linux charges for a packet (`skb->truesize`).
 fn charge_b(ip_len_b: u32) -> u64 {
-    let object_b = PADDING_B + u64::from(ip_len_b) + SHARED_B;
+    charge_of_object_b(object_b(ip_len_b))
+}
+
+fn charge_of_object_b(object_b: u64) -> u64 {
     DESCRIPTOR_B
         + if object_b <= SMALL_HEAD_B {
             SMALL_HEAD_B
@@ -42,7 +61,10 @@ pub(super) struct Sockets {
     /// Octets of memory of the send and of the receive buffer: Linux doubles the given size. `None`: no limit.
     send_b: Option<u64>,
     receive_b: Option<u64>,
+    /// Memory in use at which the sender waits: the send buffer, or its half.
+    waits_at_b: Option<u64>,
     tun: bool,
+    ip: IpVersion,
     /// Memory of the datagrams that the sender's station holds.
     sent_b: u64,
     /// Memory of the datagrams that wait at the ends of the flow: at its end, and at its start.
@@ -52,55 +74,74 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    pub fn new(sockets: UdpSockets) -> Sockets {
+    pub fn new(sockets: UdpSockets, ip: IpVersion) -> Sockets {
         let memory_b = sockets.buffer_b.map(|size_b| 2 * size_b);
+        let send_b = memory_b.filter(|_| !sockets.tun);
         Sockets {
-            send_b: memory_b.filter(|_| !sockets.tun),
+            send_b,
             receive_b: memory_b,
+            waits_at_b: send_b.map(|memory_b| if sockets.select { memory_b / 2 } else { memory_b }),
             tun: sockets.tun,
+            ip,
             sent_b: 0,
             waiting_b: [0; 2],
             blocked: false,
         }
     }
 
-    /// Datagrams of these packets that the sender's buffer holds: at least one. Linux accepts a datagram while the memory
-    /// in use is below the buffer's (`sock_alloc_send_pskb`).
+    /// Datagrams of these packets that the sender writes before it waits: at least one. Linux accepts a datagram while the
+    /// memory in use is below the buffer's (`sock_alloc_send_pskb`).
     pub fn sendable(&self, packets_len_b: impl Iterator<Item = usize>) -> usize {
-        let Some(memory_b) = self.send_b else {
+        let Some(limit_b) = self.waits_at_b else {
             return usize::MAX;
         };
-        let charges_b = packets_len_b.map(|len_b| charge_b(u32::try_from(len_b).unwrap_or(u32::MAX)));
-        let datagrams = memory_b.div_ceil(charges_b.sum::<u64>().max(1)).max(1);
+        let charges_b =
+            packets_len_b.map(|len_b| self.sent_charge_b(u32::try_from(len_b).unwrap_or(u32::MAX)));
+        let datagrams = limit_b.div_ceil(charges_b.sum::<u64>().max(1)).max(1);
         usize::try_from(datagrams).unwrap_or(usize::MAX)
     }
 
     /// Whether the sender has to wait.
     pub fn is_full(&self) -> bool {
-        self.send_b.is_some_and(|memory_b| self.sent_b >= memory_b)
+        self.waits_at_b.is_some_and(|limit_b| self.sent_b >= limit_b)
+    }
+
+    /// The memory that Linux charges a sender for a packet (`__ip_append_data`, `__ip6_append_data`).
+    fn sent_charge_b(&self, ip_len_b: u32) -> u64 {
+        let fragment_header_b = match self.ip {
+            IpVersion::V4 => 0,
+            IpVersion::V6 => FRAGMENT_HEADER_B,
+        };
+        let linear_b = ip_len_b.saturating_add(RESERVED_B + fragment_header_b);
+        charge_of_object_b(u64::from(linear_b) + SHARED_B)
     }
 
     /// A packet of the sender reaches its station.
     pub fn send(&mut self, ip_len_b: u32) {
-        self.sent_b += charge_b(ip_len_b);
+        self.sent_b += self.sent_charge_b(ip_len_b);
     }
 
-    /// A packet has left the station. Returns whether the sender waited for it.
+    /// A packet has left the station. Returns whether Linux wakes a sender that waits: less than half of the buffer is in
+    /// use (`sock_def_write_space`).
     pub fn release(&mut self, ip_len_b: u32) -> bool {
-        self.sent_b = self.sent_b.saturating_sub(charge_b(ip_len_b));
-        self.blocked && !self.is_full() && std::mem::take(&mut self.blocked)
+        self.sent_b = self.sent_b.saturating_sub(self.sent_charge_b(ip_len_b));
+        let is_writable = self.send_b.is_none_or(|memory_b| self.sent_b < memory_b / 2);
+        is_writable && std::mem::take(&mut self.blocked)
     }
 
-    /// A datagram arrives at an end of the flow (`back`: at its start). `more` datagrams may arrive with it. Returns
+    /// A datagram arrives at an end of the flow (`back`: at its start). It may be part of a super-packet (`merged`). Returns
     /// whether the buffer holds it. Linux accepts a datagram if its memory fits, or if the buffer is empty
     /// (`__udp_enqueue_schedule_skb` of Linux 6.18; before, one more datagram).
-    pub fn receive(&mut self, back: bool, ip_len_b: u32, more: bool) -> bool {
-        let charge_b = if self.tun && more {
+    pub fn receive(&mut self, back: bool, ip_len_b: u32, merged: bool) -> bool {
+        let waiting_b = &mut self.waiting_b[usize::from(back)];
+        // When half of the buffer is in use, Linux moves payload from pages into the head, if it fits (`skb_condense`).
+        let is_condensed = object_b(ip_len_b) <= SMALL_HEAD_B
+            && self.receive_b.is_some_and(|memory_b| *waiting_b > memory_b / 2);
+        let charge_b = if self.tun && merged && !is_condensed {
             segment_charge_b(ip_len_b)
         } else {
             charge_b(ip_len_b)
         };
-        let waiting_b = &mut self.waiting_b[usize::from(back)];
         let fits = self
             .receive_b
             .is_none_or(|memory_b| *waiting_b == 0 || *waiting_b + charge_b <= memory_b);
@@ -121,16 +162,18 @@ mod tests {
     use super::*;
 
     fn sockets(buffer_b: u64, tun: bool) -> Sockets {
-        Sockets::new(UdpSockets {
+        let sockets = UdpSockets {
             buffer_b: Some(buffer_b),
             tun,
-        })
+            select: false,
+        };
+        Sockets::new(sockets, IpVersion::V4)
     }
 
     /// Datagrams of these octets of payload that a buffer holds until it is read.
-    fn held(mut sockets: Sockets, payload_b: u32, more: bool) -> usize {
+    fn held(mut sockets: Sockets, payload_b: u32, merged: bool) -> usize {
         (0..)
-            .take_while(|_| sockets.receive(false, payload_b + 28, more))
+            .take_while(|_| sockets.receive(false, payload_b + 28, merged))
             .count()
     }
 
@@ -174,8 +217,35 @@ mod tests {
         }
         assert!(sockets.is_full());
         sockets.blocked = true;
+        for _ in 0..4 {
+            assert!(!sockets.release(1488), "half of the buffer is in use");
+        }
         assert!(sockets.release(1488));
         assert!(!sockets.release(1488), "the sender waits once");
+    }
+
+    /// Linux 6.18: 2304 octets per datagram, and `select` ends while less than 8192 octets are in use.
+    #[test]
+    fn a_sender_that_waits_by_select_uses_half_of_its_buffer() {
+        let by_select = UdpSockets {
+            buffer_b: Some(8 << 10),
+            tun: false,
+            select: true,
+        };
+        let mut sockets = Sockets::new(by_select, IpVersion::V4);
+        // Datagrams of 256 octets: Linux 6.18 sends nine by IPv4, seven by IPv6.
+        assert_eq!(sockets.sendable([284].into_iter()), 9);
+        assert_eq!(
+            Sockets::new(by_select, IpVersion::V6).sendable([304].into_iter()),
+            7
+        );
+        assert_eq!(sockets.sendable([1488].into_iter()), 4);
+        for _ in 0..4 {
+            assert!(!sockets.is_full());
+            sockets.send(1488);
+        }
+        assert!(sockets.is_full());
+        assert_eq!(held(sockets, 1460, true), 7);
     }
 
     /// A TUN device never blocks its sender. The segments of its super-packets take 2448 octets.
@@ -183,6 +253,8 @@ mod tests {
     fn tun_devices_take_datagrams_at_once_and_deliver_super_packets() {
         let mut sockets = sockets(8 << 10, true);
         assert_eq!(held(sockets, 1460, true), 6);
+        // Linux 6.18: seven of 1244 octets, then seven of 960.
+        assert_eq!(held(sockets, 256, true), 14);
         for _ in 0..100 {
             sockets.send(1488);
         }
@@ -192,7 +264,7 @@ mod tests {
 
     #[test]
     fn sockets_without_buffers_are_never_full() {
-        let mut sockets = Sockets::new(UdpSockets::default());
+        let mut sockets = Sockets::new(UdpSockets::default(), IpVersion::V4);
         for _ in 0..1000 {
             assert!(sockets.receive(false, 1500, true));
             sockets.send(1500);

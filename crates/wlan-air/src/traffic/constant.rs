@@ -1,6 +1,6 @@
 //! Datagrams at a constant bit rate, spaced as by the programs that measure networks.
 
-use super::{Departure, TrafficError, check_rate};
+use super::{Departure, Draws, TrafficError, WakeUp, check_rate};
 use crate::Nanos;
 
 /// How a program spaces the datagrams of a constant bit rate. The time that a program takes to send is neglected.
@@ -19,13 +19,17 @@ pub enum Pace {
 }
 
 /// Datagrams of one size at a constant bit rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cbr {
     rate_bps: u64,
     packet_b: usize,
     start: Nanos,
     pace: Pace,
     sent: u64,
+    wake_up: WakeUp,
+    draws: Draws,
+    /// Time at which the program runs, after the start.
+    runs_at: Nanos,
 }
 
 impl Cbr {
@@ -45,7 +49,25 @@ impl Cbr {
             start,
             pace,
             sent: 0,
+            wake_up: WakeUp::Instant,
+            draws: Draws::new(0),
+            runs_at: Nanos::ZERO,
         })
+    }
+
+    /// The same datagrams of a program that runs this time after its timer has expired, with random numbers from this
+    /// seed. It then sends all datagrams that are due. A program that reads the clock in a loop does not sleep.
+    #[must_use]
+    pub fn with_wake_ups(self, wake_up: WakeUp, seed: u64) -> Cbr {
+        let wake_up = match self.pace {
+            Pace::Clock(_) => WakeUp::Instant,
+            Pace::Even | Pace::Timer(_) => wake_up,
+        };
+        Cbr {
+            wake_up,
+            draws: Draws::new(seed),
+            ..self
+        }
     }
 }
 
@@ -56,13 +78,16 @@ impl Iterator for Cbr {
     fn next(&mut self) -> Option<Departure> {
         let bits = u128::from(self.sent) * self.packet_b as u128 * 8;
         let due = u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).ok()?;
-        let after = match self.pace {
-            Pace::Even => due,
-            Pace::Timer(step) | Pace::Clock(step) => due.checked_next_multiple_of(step.0)?,
-        };
+        if due > self.runs_at.0 {
+            let expires = match self.pace {
+                Pace::Even => due,
+                Pace::Timer(step) | Pace::Clock(step) => due.checked_next_multiple_of(step.0)?,
+            };
+            self.runs_at = Nanos(expires.checked_add(self.wake_up.draw(&mut self.draws).0)?);
+        }
         self.sent += 1;
         Some(Departure {
-            at: Nanos(self.start.0.checked_add(after)?),
+            at: Nanos(self.start.0.checked_add(self.runs_at.0)?),
             len_b: self.packet_b,
         })
     }

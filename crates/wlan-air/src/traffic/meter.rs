@@ -83,9 +83,8 @@ impl Delays {
 /// Interarrival jitter (RFC 3550, 6.4.1), computed as in its appendix A.8, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
-    /// Resolution and phase of the receiver's clock.
-    step: Nanos,
-    phase: Nanos,
+    /// The receiver's clock, if its resolution matters.
+    clock: Option<Clock>,
     last_transit_ns: Option<i64>,
     /// Sixteen times the jitter.
     jitter_x16_ns: u64,
@@ -95,25 +94,53 @@ pub struct Jitter {
     integral_x16_ns2: u128,
 }
 
-impl Default for Jitter {
-    /// By a receiver with an exact clock.
-    fn default() -> Jitter {
-        Jitter::by_clock(Nanos(1), Nanos::ZERO)
+/// A clock that advances in steps, at `phase` and every `step` later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Clock {
+    step: Nanos,
+    phase: Nanos,
+    /// Time stamp of the last packet, number of time stamps since the start of the mean, and the sum of the jitters after
+    /// the first packets of these time stamps.
+    last_stamp: Option<Nanos>,
+    stamps: u64,
+    sum_x16_ns: u128,
+}
+
+impl Clock {
+    fn read(&self, at: Nanos) -> Nanos {
+        let steps = at.saturating_sub(self.phase).0 / self.step.0;
+        Nanos(steps * self.step.0) + self.phase
     }
 }
 
-impl Jitter {
-    /// By a receiver whose clock advances in steps of `step`, at `phase` and every `step` later.
-    #[must_use]
-    pub fn by_clock(step: Nanos, phase: Nanos) -> Jitter {
+impl Default for Jitter {
+    /// By a receiver with an exact clock.
+    fn default() -> Jitter {
         Jitter {
-            step: step.max(Nanos(1)),
-            phase,
+            clock: None,
             last_transit_ns: None,
             jitter_x16_ns: 0,
             last: Nanos::ZERO,
             since: None,
             integral_x16_ns2: 0,
+        }
+    }
+}
+
+impl Jitter {
+    /// By iperf 2 between hosts whose clocks advance in steps of `step`, the receiver's at `phase` and every `step` later.
+    #[must_use]
+    pub fn by_clock(step: Nanos, phase: Nanos) -> Jitter {
+        let clock = Clock {
+            step: step.max(Nanos(1)),
+            phase,
+            last_stamp: None,
+            stamps: 0,
+            sum_x16_ns: 0,
+        };
+        Jitter {
+            clock: Some(clock),
+            ..Jitter::default()
         }
     }
 
@@ -125,13 +152,20 @@ impl Jitter {
             self.integral_x16_ns2 += u128::from(self.jitter_x16_ns) * u128::from(held.0);
         }
         self.last = arrived;
-        let stamp = arrived.saturating_sub(self.phase).0 / self.step.0 * self.step.0;
-        let transit_ns = (stamp + self.phase.0) as i64 - sent.0 as i64;
+        let stamp = self.clock.map_or(arrived, |clock| clock.read(arrived));
+        let transit_ns = stamp.0 as i64 - sent.0 as i64;
         if let Some(last_ns) = self.last_transit_ns {
             let difference_ns = transit_ns.abs_diff(last_ns);
             self.jitter_x16_ns = self.jitter_x16_ns + difference_ns - ((self.jitter_x16_ns + 8) >> 4);
         }
         self.last_transit_ns = Some(transit_ns);
+        if let Some(clock) = &mut self.clock
+            && clock.last_stamp.replace(sent) != Some(sent)
+            && self.since.is_some()
+        {
+            clock.stamps += 1;
+            clock.sum_x16_ns += u128::from(self.jitter_x16_ns);
+        }
     }
 
     /// The current jitter; zero before the second packet.
@@ -147,10 +181,19 @@ impl Jitter {
 
     /// Mean of the jitter over the time from the start of the mean to the last packet, which is the mean of the values
     /// that a receiver reports at regular times. The current jitter if no time has passed.
+    ///
+    /// By iperf 2, the mean of the values that it would report at the end of the test. The test ends after the first
+    /// datagram of a step of the sender's clock, because the loop of the sender compares the time stamps with the duration
+    /// (`Client.cpp`). The report has the current jitter (`Reporter.c`).
     #[must_use]
     pub fn mean(&self) -> Nanos {
-        let span = self.since.map_or(0, |since| self.last.saturating_sub(since).0);
-        let mean_x16_ns = self.integral_x16_ns2.checked_div(u128::from(span));
+        let mean_x16_ns = match self.clock {
+            Some(clock) => clock.sum_x16_ns.checked_div(u128::from(clock.stamps)),
+            None => {
+                let span = self.since.map_or(0, |since| self.last.saturating_sub(since).0);
+                self.integral_x16_ns2.checked_div(u128::from(span))
+            }
+        };
         let mean_x16_ns = mean_x16_ns.and_then(|mean| u64::try_from(mean).ok());
         Nanos(mean_x16_ns.unwrap_or(self.jitter_x16_ns) >> 4)
     }

@@ -6,17 +6,19 @@
 //! full.
 //!
 //! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
-//! - [`Pace`]: the programs that a [`Cbr`] imitates;
+//! - [`Pace`]: the programs that a [`Cbr`] imitates; [`WakeUp`]: the time until they run;
 //! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time;
 //! - [`FrameMeter`]: late frames of a video.
 
 mod constant;
 mod meter;
 mod video;
+mod wake_up;
 
 pub use constant::{Cbr, Pace};
 pub use meter::{Delays, FrameMeter, Jitter, Loss, Meter};
 pub use video::{PLAYOUT_DEADLINE, Pacing, RTP_HEADER_LEN_B, Video, VideoConfig, VideoPacket};
+pub use wake_up::WakeUp;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
@@ -203,12 +205,12 @@ impl Draws {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 37 means, never negative
-    fn exponential(&mut self, mean: f64) -> u64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> u64 {
         (-libm::log(self.unit()) * mean) as u64
     }
 
     /// Standard normal (Box-Muller).
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * libm::log(self.unit())).sqrt();
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }

@@ -21,6 +21,17 @@ pub unsafe trait OptionValue: Copy {}
 // SAFETY: an integer.
 unsafe impl OptionValue for libc::c_int {}
 
+/// The start of `struct tcp_info` (`linux/tcp.h`, since Linux 4.1), which the option `TCP_INFO` of a connection has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TcpOctets {
+    others: [u64; 15],
+    /// Octets that the peer has acknowledged.
+    pub acknowledged: u64,
+    /// Octets that have arrived in order.
+    pub received: u64,
+}
+
 /// Implements [`OptionValue`] for C structures of integers whose fields fill the structure.
 macro_rules! option_values {
     ($($type:path { $($field:ident: $integer:ty),* })*) => {$(
@@ -36,6 +47,7 @@ macro_rules! option_values {
     )*};
 }
 option_values! {
+    TcpOctets { others: [u64; 15], acknowledged: u64, received: u64 }
     libc::timeval { tv_sec: libc::time_t, tv_usec: libc::suseconds_t }
     libc::tpacket_req { tp_block_size: u32, tp_block_nr: u32, tp_frame_size: u32, tp_frame_nr: u32 }
     libc::tpacket_stats { tp_packets: u32, tp_drops: u32 }

@@ -49,10 +49,12 @@ fn the_jitter_of_a_load_is_that_of_the_program_that_sends_it() {
             ("seed", seed.into()),
         ])
     };
-    // Twice the interval if the receiver's clock advances during a burst, otherwise 0.
+    // If the receiver's clock advances during a burst, iperf 2 reports twice the interval of 1 ms, more after the first
+    // datagram of a burst: 15.6 ms / 16 * (1 + r^n) / (1 - r^15.6), where r is 15/16, and n the datagrams of a burst after
+    // the clock has advanced. Otherwise it reports 0.
     let coarse_ms: Vec<f64> = (1..=8).map(coarse).collect();
     let most_ms = coarse_ms.iter().copied().fold(0.0, f64::max);
-    assert!((1.7..=2.0).contains(&most_ms), "{coarse_ms:?}");
+    assert!((2.1..=3.1).contains(&most_ms), "{coarse_ms:?}");
     assert!(coarse_ms.iter().any(|&ms| ms < 0.001), "{coarse_ms:?}");
 }
 

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use wlan_air::sim::{End, Flow, Source, Tcp, UdpSockets};
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
-use wlan_air::traffic::{Pace, VideoConfig};
+use wlan_air::traffic::{Pace, VideoConfig, WakeUp};
 use wlan_air::{Cpu, Nanos};
 use wlan_frames::LlcSnap;
 
 use super::BadScenario;
 use super::error::{rate_bps, span};
-use crate::words::{Direction, Kind, Pacing, Transport, Word};
+use crate::words::{Direction, Kind, Pacing, Transport, WakeUps, Word};
 
 /// Octets of a UDP header, and of a TCP header with timestamps.
 const UDP_LEN_B: usize = 8;
@@ -36,6 +36,9 @@ pub(super) struct Traffic {
     clock_resolution_us: Option<f64>,
     write_time_us: Option<f64>,
     packet_time_us: Option<f64>,
+    wake_up: Option<WakeUps>,
+    wake_up_mean_us: Option<f64>,
+    wake_up_deviation_us: Option<f64>,
     /// Between a response and the next request.
     pause_us: Option<f64>,
     congestion_control: Option<Word<CongestionControl>>,
@@ -121,9 +124,14 @@ impl Traffic {
         }
     }
 
-    /// The spacing of the datagrams of a constant bit rate: that of iperf3, which lab air runs, unless set.
+    /// The program that sends datagrams: iperf3, which lab air runs, unless set.
+    fn program(&self) -> Pacing {
+        self.pacing.unwrap_or(Pacing::Iperf3)
+    }
+
+    /// The spacing of the datagrams of a constant bit rate.
     fn pace(&self) -> Result<Pace, BadScenario> {
-        Ok(match self.pacing.unwrap_or(Pacing::Iperf3) {
+        Ok(match self.program() {
             Pacing::Even => Pace::Even,
             Pacing::Iperf3 => {
                 let timer_us = self.pacing_timer_us.unwrap_or(PACING_TIMER_US);
@@ -141,7 +149,33 @@ impl Traffic {
         Ok(Cpu {
             write: span("write_time", self.write_time_us.unwrap_or(0.0), 1e-6)?,
             packet: span("packet_time", self.packet_time_us.unwrap_or(0.0), 1e-6)?,
+            wake_up: self.wake_up()?,
         })
+    }
+
+    /// The time until a program runs that waited.
+    fn wake_up(&self) -> Result<WakeUp, BadScenario> {
+        let distribution = self.wake_up.unwrap_or(WakeUps::Instant);
+        let times = (self.wake_up_mean_us, self.wake_up_deviation_us);
+        match (distribution, times) {
+            (WakeUps::Instant, (None, None)) => Ok(WakeUp::Instant),
+            (WakeUps::Exponential, (Some(mean_us), None)) => Ok(WakeUp::Exponential {
+                mean: period("wake_up_mean", mean_us)?,
+            }),
+            (WakeUps::Lognormal, (Some(mean_us), Some(deviation_us))) => Ok(WakeUp::Lognormal {
+                mean: period("wake_up_mean", mean_us)?,
+                deviation: span("wake_up_deviation", deviation_us, 1e-6)?,
+            }),
+            (WakeUps::Instant, _) => Err(BadScenario::Together(
+                "wake_up_mean and wake_up_deviation require a wake_up other than instant",
+            )),
+            (WakeUps::Exponential, _) => Err(BadScenario::Together(
+                "wake_up exponential requires wake_up_mean, which is also its deviation, without wake_up_deviation",
+            )),
+            (WakeUps::Lognormal, _) => Err(BadScenario::Together(
+                "wake_up lognormal requires wake_up_mean and wake_up_deviation",
+            )),
+        }
     }
 
     fn timestamps(&self) -> bool {
@@ -158,6 +192,7 @@ impl Traffic {
         UdpSockets {
             buffer_b: self.udp_buffer_bytes.filter(|_| self.transport == Transport::Udp),
             tun: self.udp_tun.unwrap_or(false),
+            select: self.program() == Pacing::Iperf3,
         }
     }
 

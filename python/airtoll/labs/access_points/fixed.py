@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from airtoll.labs.access_points.base import Network
+from airtoll.labs.network import Network
 
 
 class FixedNetwork:
@@ -25,6 +25,10 @@ class FixedNetwork:
         """Do nothing."""
         self._network = network
         return {"kind": self.name, "program": None}
+
+    def is_up(self) -> bool:
+        """True: nobody switches it."""
+        return True
 
     def restore(self) -> None:
         """Do nothing: airtoll changed nothing."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from airtoll.errors import AirtollError, UsageError
+from airtoll.host import last_words
 from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network, Runner
-from airtoll.labs.base import last_words
-from airtoll.labs.journal import HostChange, HostJournal
+from airtoll.labs.journal import HostChange, HostJournal, Runner
+from airtoll.labs.network import Network
 
 _TIMEOUT_S: Final = 300.0
 _PREFIX: Final = "AIRTOLL_"
@@ -67,6 +67,10 @@ class Hook:
         secret = {} if network is None else {"secret": network.secret}
         argv = ["env", *(f"{_PREFIX}{name.upper()}={value}" for name, value in variables.items())]
         return [*argv, *self._command], json.dumps({**variables, **secret}).encode()
+
+    def is_up(self) -> bool:
+        """True: only the command knows its access point."""
+        return True
 
     def restore(self) -> None:
         """Run the command with the action `restore`. Raises AirtollError if it fails."""

@@ -1,15 +1,17 @@
 """An access point that hostapd provides on a host with an agent."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.labs import enterprise, hostapd, joining
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 
 _START_S: Final = 20.0  # includes a scan for neighbours before a channel of 40 MHz
 
@@ -85,6 +87,12 @@ class Hostapd:
         if self._process is not None:
             joining.end(self._process)
             self._process = None
+
+    def is_up(self) -> bool:
+        """Whether hostapd runs. It ends with the connection to its host."""
+        with suppress(LostError):
+            return self._process is not None and self._process.poll() is None
+        return False
 
     def restore(self) -> None:
         """End hostapd and return the interface to its earlier state. Raises AirtollError if that fails."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-from airtoll.labs.base import last_words, succeed
+from airtoll.host import last_words, succeed
 from airtoll.labs.journal import HostChange, HostJournal
 
 TIMEOUT_S: Final = 10.0

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from airtoll.errors import AirtollError
+from airtoll.host import last_words
 from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network, Runner
-from airtoll.labs.base import last_words
-from airtoll.labs.journal import HostChange, HostJournal
+from airtoll.labs.journal import HostChange, HostJournal, Runner
+from airtoll.labs.network import Network
 
 CONFIG: Final = "/etc/config/wireless"
 _STATUS: Final = ("ubus", "call", "network.wireless", "status")
@@ -128,6 +128,10 @@ class OpenWrt:
             "htmode": of_radio["htmode"],
             "other_networks": len(others),  # which share the radio's airtime
         }
+
+    def is_up(self) -> bool:
+        """True: its settings are stored, so a restart does not change them."""
+        return True
 
     def restore(self) -> None:
         """Restore the configuration. Raises AirtollError if that fails; then the journal keeps it."""

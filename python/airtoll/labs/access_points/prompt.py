@@ -1,12 +1,12 @@
 """An access point that its user sets by hand, when the run asks."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from airtoll.errors import StoppedError, UsageError
 from airtoll.labs.access_points import base
-from airtoll.labs.access_points.base import Network
+from airtoll.labs.network import Network
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 _CIPHERS: Final = {
@@ -39,7 +39,7 @@ class Prompt:
     def __init__(self, ask: Callable[[str], None] = ask_on_terminal) -> None:
         """`ask` shows a text and returns when the user has followed it."""
         self._ask = ask
-        self._has_switched = False
+        self._asked: dict[str, str] = {}  # settings that the user was asked to set, with their last values
 
     def obstacle(self, network: Network) -> str | None:
         """Return why no access point can offer the network, or None: only the user knows the access point."""
@@ -47,20 +47,27 @@ class Prompt:
 
     def switch(self, network: Network) -> dict[str, Any]:
         """Ask the user to set the network, and wait. Raises UsageError without a terminal."""
-        lines = (f"  {name + ':':<31}{value}" for name, value in settings(network))
-        self._ask(
-            "\n".join(
-                ["Set on the access point:", *lines, "Press Enter when the access point has restarted: "]
-            )
-        )
-        self._has_switched = True
+        asked = dict(settings(network))
+        end = "Press Enter when the access point has restarted: "
+        self._ask("\n".join(["Set on the access point:", *_lines(asked), end]))
+        self._asked |= asked
         return {"kind": self.name, "program": None}
+
+    def is_up(self) -> bool:
+        """True: only the user knows the access point."""
+        return True
 
     def restore(self) -> None:
         """Ask the user to restore the earlier settings, and wait."""
-        if self._has_switched:
-            self._ask("Restore the earlier settings of the access point, then press Enter: ")
-            self._has_switched = False
+        if self._asked:
+            begin = "Set the access point back to its earlier settings. airtoll asked you to set:"
+            end = "Then let stations join their earlier network again, and press Enter: "
+            self._ask("\n".join([begin, *_lines(self._asked), end]))
+            self._asked = {}
+
+
+def _lines(settings: Mapping[str, str]) -> list[str]:
+    return [f"  {name + ':':<31}{value}" for name, value in settings.items()]
 
 
 def settings(network: Network) -> Iterator[tuple[str, str]]:

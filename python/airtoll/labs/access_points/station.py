@@ -3,18 +3,18 @@
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.errors import AirtollError
+from airtoll.host import last_words
 from airtoll.labs import enterprise, hostapd, iw, joining
-from airtoll.labs.access_points.base import Network
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
-from airtoll.labs.base import last_words
 from airtoll.labs.journal import HostJournal
+from airtoll.labs.network import Network
 
 _JOIN_S: Final = 30.0  # several scans of wpa_supplicant
 _JOIN_BY_HAND_S: Final = 60.0
@@ -28,6 +28,10 @@ class NetworkStation(Protocol):
 
     def join(self, network: Network) -> dict[str, Any]:
         """Join the network. Returns the station's report (`report`). Raises AirtollError with the reason."""
+        ...
+
+    def stay(self, network: Network) -> dict[str, Any]:
+        """Wait until the station is in the network that it joined before, which may have been away. As `join`."""
         ...
 
     def leave(self) -> None:
@@ -47,6 +51,7 @@ class OwnStation:
         self._interface = interface
         self._lent = LentInterface(journal, host, interface)
         self._process: AgentProcess | None = None
+        self._known: list[str] = []  # mismatches after the last joining
 
     def join(self, network: Network) -> dict[str, Any]:
         """Join the network. Returns the station's report. Raises AirtollError with wpa_supplicant's reason."""
@@ -65,7 +70,17 @@ class OwnStation:
         self._process = self.host.popen(argv)
         doing = f"host {self.host.name}: wpa_supplicant on {self._interface}"
         joining.wait_for(joining.JOINED, doing, self._interface, self._process, _JOIN_S)
-        return report(self.host, self._interface, str(control))
+        found = report(self.host, self._interface, str(control))
+        self._known = mismatches(network, found)
+        return found
+
+    def stay(self, network: Network) -> dict[str, Any]:
+        """Wait until wpa_supplicant is in the network, else join anew. Raises AirtollError with the reason."""
+        control = str(Path(self.host.folder()) / "wpa_supplicant")
+        try:
+            return _awaited(self.host, self._interface, network, _JOIN_S, control, self._known)
+        except AirtollError:  # it has gone, or has given up the network
+            return self.join(network)
 
     def leave(self) -> None:
         """Leave the network by ending wpa_supplicant."""
@@ -86,6 +101,7 @@ class StationByHand:
         self.host = host
         self._interface = interface
         self._timeout_s = timeout_s
+        self._known: list[str] = []
 
     def join(self, network: Network) -> dict[str, Any]:
         """Wait until the station reports the network. Returns its report. Raises AirtollError if it does not join.
@@ -93,28 +109,49 @@ class StationByHand:
         The report may still have mismatches at the end of the time. Before, they may be those of the earlier network,
         which usually has the same name.
         """
-        until_s = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                found = report(self.host, self._interface)
-                is_late = time.monotonic() > until_s
-                if found["ssid"] == network.ssid and (is_late or not mismatches(network, found)):
-                    return found
-                where = f"it has joined {found['ssid']!r}"
-            except NotJoinedError as error:
-                where = str(error)
-            if time.monotonic() > until_s:
-                raise AirtollError(
-                    f"host {self.host.name}: {self._interface} did not join {network.ssid!r} within "
-                    f"{self._timeout_s:.0f} s ({where}): join the network on the host"
-                )
-            time.sleep(_POLL_S)
+        found = _awaited(self.host, self._interface, network, self._timeout_s)
+        self._known = mismatches(network, found)
+        return found
+
+    def stay(self, network: Network) -> dict[str, Any]:
+        """Wait until the station reports the network. Raises AirtollError if it does not join."""
+        return _awaited(self.host, self._interface, network, self._timeout_s, known=self._known)
 
     def leave(self) -> None:
         """Do nothing: the station leaves when the network changes."""
 
     def restore(self) -> None:
         """Do nothing: airtoll changed nothing."""
+
+
+def _awaited(
+    host: AgentHost,
+    interface: str,
+    network: Network,
+    timeout_s: float,
+    control: str | None = None,
+    known: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The station's report when it is in the network, with the known mismatches at most.
+
+    At the end of the time, it may have others.
+    """
+    until_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            found = report(host, interface, control)
+            is_late = time.monotonic() > until_s
+            if found["ssid"] == network.ssid and (is_late or set(mismatches(network, found)) <= set(known)):
+                return found
+            where = f"it has joined {found['ssid']!r}"
+        except NotJoinedError as error:
+            where = str(error)
+        if time.monotonic() > until_s:
+            raise AirtollError(
+                f"host {host.name}: {interface} did not join {network.ssid!r} within "
+                f"{timeout_s:.0f} s ({where}): join the network on the host"
+            )
+        time.sleep(_POLL_S)
 
 
 class NotJoinedError(AirtollError):

@@ -211,10 +211,12 @@ class Claims:
         )
 
     def _reason(self, one: Judged) -> str:
-        interval = one.measured.interval
-        if not one.disagreement and self.data.lab == "sim" and interval is not None and interval.contains(0):
-            return "The change is smaller than the scatter of the simulated runs."
-        return one.disagreement or text.MISSING
+        interval, model = one.measured.interval, one.model
+        if one.disagreement or interval is None or model is None:
+            return one.disagreement or text.MISSING
+        if interval.contains(0) and interval.contains(model):
+            return "The change is smaller than the scatter of the runs."
+        return text.MISSING
 
     @cached_property
     def _ends(self) -> Ends:

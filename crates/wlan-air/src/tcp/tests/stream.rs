@@ -299,6 +299,7 @@ fn writes_and_packets_take_the_time_of_the_cpu() {
     let cpu = Cpu {
         write: us(3),
         packet: us(10),
+        ..Cpu::NONE
     };
     let mut sender = writing(true, cpu);
     assert!(sender.write_next(MS(1)));
