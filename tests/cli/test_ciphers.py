@@ -90,6 +90,15 @@ def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
         assert (name in measured) == (library["version"] is not None)
 
 
+def test_gcmp_is_also_measured_on_packets_as_the_libraries_take_them(airtoll: Airtoll) -> None:
+    found = document(airtoll, "--suite", "gcmp", "--suite", "ccmp", "--size", 64)
+    prepared = [m for m in found["measurements"] if m["implementation"] == "airtoll-prepared"]
+    assert {m["suite"] for m in prepared} == {"gcmp"}
+    assert len(prepared) == 6  # ways
+    done = airtoll("ciphers", "--suite", "gcmp", "--size", 64)
+    assert sum(line.startswith("gcmp* ") for line in done.stdout.splitlines()) == 6
+
+
 def test_the_lanes_as_printed_are_measured_beside_the_repaired_ones_and_marked_as_broken(
     airtoll: Airtoll,
 ) -> None:

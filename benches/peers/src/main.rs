@@ -222,8 +222,10 @@ fn print(figures: &Figures, limit: Limit) {
         };
         let (low, high) = cycles.quartiles;
         let least = match figure.who {
-            Who::Airtoll(Backend::AesNi) => limit.with_aesni().cycles_per_frame(&figures.case),
-            Who::Airtoll(_) => limit.cycles_per_frame(&figures.case),
+            Who::Airtoll(Backend::AesNi) | Who::Prepared(Backend::AesNi) => {
+                limit.with_aesni().cycles_per_frame(&figures.case)
+            }
+            Who::Airtoll(_) | Who::Prepared(_) => limit.cycles_per_frame(&figures.case),
             Who::Peer(_) => None,
         };
         let share = least.map_or_else(String::new, |least| {

@@ -48,6 +48,8 @@ pub(crate) struct Layout {
     len: u8,
     /// Octets of the AAD.
     aad_len: u8,
+    /// Bits of the AAD, most significant octet first.
+    aad_bits: u64,
     /// Bit offset of the TID in octets 24 to 31; 64 if there is no TID.
     tid_at: u8,
     /// First octet of a CCM nonce, without the TID.
@@ -105,6 +107,7 @@ impl Layout {
                 _ => 0,
             },
             aad_len,
+            aad_bits: (aad_len as u64 * 8).swap_bytes(),
             tid_at,
             nonce_flags: if is_management { MANAGEMENT_FLAG } else { 0 },
             fc_mask,
@@ -139,6 +142,42 @@ impl From<FrameError> for HeaderError {
             FrameError::Truncated { .. } => HeaderError::Short,
             _ => HeaderError::NotProtectable,
         }
+    }
+}
+
+/// Parses the headers of a batch. Most have the Frame Control of the one before them, and therefore its layout.
+pub(crate) struct Parser {
+    frame_control: [u8; 2],
+    layout: Option<&'static Layout>,
+}
+
+impl Parser {
+    #[inline(always)]
+    pub(crate) fn new() -> Parser {
+        Parser {
+            frame_control: [0; 2],
+            layout: None,
+        }
+    }
+
+    /// Like [`Header::parse`].
+    #[inline(always)]
+    pub(crate) fn parse<'a>(&mut self, mpdu: &'a [u8]) -> Result<Header<'a>, HeaderError> {
+        if let (Some(octets), Some(layout)) = (mpdu.first_chunk::<32>(), self.layout)
+            && octets.first_chunk() == Some(&self.frame_control)
+            && mpdu.len() >= usize::from(layout.len)
+            && let (Some(fixed), Some(tail)) = (octets.first_chunk(), octets.last_chunk())
+        {
+            return Ok(Header {
+                fc: FrameControl(u16::from_le_bytes(self.frame_control)),
+                layout,
+                fixed,
+                tail: u64::from_le_bytes(*tail),
+            });
+        }
+        let header = Header::parse(mpdu)?;
+        (self.frame_control, self.layout) = (header.fc.0.to_le_bytes(), Some(header.layout));
+        Ok(header)
     }
 }
 
@@ -263,10 +302,9 @@ impl<'a> Header<'a> {
         let addr2_addr3 = self.eight(10);
         // PN with the most significant octet first.
         let number = pn.get().swap_bytes() >> 16;
-        let bits = |octets: usize| (octets as u64 * 8).swap_bytes();
         Blocks {
             counter: join(addr2_addr3 & 0xffff_ffff_ffff | number << 48, number >> 16),
-            first: join(bits(usize::from(self.layout.aad_len)), bits(payload_len)),
+            first: join(self.layout.aad_bits, (payload_len as u64 * 8).swap_bytes()),
             aad_1: join(self.masked_fc() | self.eight(2) & !0xffff, addr2_addr3),
             aad_2: join(self.addr3_fragment() >> 16 | aad_tail << 48, aad_tail >> 16),
         }

@@ -21,18 +21,17 @@
 use core::fmt;
 use core::ops::Range;
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit, consts::U16};
+use aes::cipher::{KeyInit, consts::U16};
 use aes::{Aes128, Aes256};
 use cmac::{Cmac, Mac};
-use ghash::GHash;
-use ghash::universal_hash::UniversalHash;
 use subtle::ConstantTimeEq;
 use wlan_frames::beacon::Beacon;
 use wlan_frames::frame_control::SUBTYPE_BEACON;
 use wlan_frames::{FrameControl, FrameType};
 
 use crate::aad::{Header, HeaderError};
-use crate::{KeyError, OpenError, PacketNumber, SealFault, Suite};
+use crate::engine::{Mode, Schedule, gmac};
+use crate::{Backend, KeyError, OpenError, PacketNumber, SealFault, Suite};
 
 const MME: u8 = 0x4c;
 /// Octets of the MME before the MIC.
@@ -91,11 +90,11 @@ pub struct Bip {
 }
 
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant)] // few keys, which are not moved often
 enum Key {
     Cmac128(Cmac<Aes128>),
     Cmac256(Cmac<Aes256>),
-    Gmac128(Gmac<Aes128>),
-    Gmac256(Gmac<Aes256>),
+    Gmac(Schedule),
 }
 
 impl fmt::Debug for Bip {
@@ -117,8 +116,14 @@ impl Bip {
         let key = match suite {
             Suite::BipCmac128 => Key::Cmac128(Cmac::new_from_slice(key).map_err(length)?),
             Suite::BipCmac256 => Key::Cmac256(Cmac::new_from_slice(key).map_err(length)?),
-            Suite::BipGmac128 => Key::Gmac128(Gmac::new(Aes128::new_from_slice(key).map_err(length)?)),
-            Suite::BipGmac256 => Key::Gmac256(Gmac::new(Aes256::new_from_slice(key).map_err(length)?)),
+            Suite::BipGmac128 | Suite::BipGmac256 if found != suite.key_len() => {
+                return Err(KeyError::Length { suite, found });
+            }
+            Suite::BipGmac128 | Suite::BipGmac256 => {
+                let backend = Backend::detect();
+                let schedule = Schedule::new(key, Mode::Gcm, backend);
+                Key::Gmac(schedule.ok_or(KeyError::Backend(backend))?)
+            }
             _ => return Err(KeyError::Suite(suite)),
         };
         Ok(Bip { suite, key })
@@ -244,8 +249,7 @@ impl Bip {
         match &self.key {
             Key::Cmac128(key) => cmac(key.clone(), parts),
             Key::Cmac256(key) => cmac(key.clone(), parts),
-            Key::Gmac128(key) => key.mic(gmac_nonce(mpdu, ipn), parts),
-            Key::Gmac256(key) => key.mic(gmac_nonce(mpdu, ipn), parts),
+            Key::Gmac(key) => gmac(key, &gmac_nonce(mpdu, ipn), &parts),
         }
     }
 }
@@ -287,57 +291,12 @@ fn gmac_nonce(mpdu: &[u8], ipn: PacketNumber) -> [u8; 12] {
     nonce
 }
 
-/// GCM without a plaintext (NIST SP 800-38D 6.4).
-#[derive(Clone)]
-struct Gmac<C> {
-    aes: C,
-    ghash: GHash,
-}
-
-impl<C: BlockCipherEncrypt<BlockSize = U16>> Gmac<C> {
-    fn new(aes: C) -> Gmac<C> {
-        let mut hash_key = ghash::Block::default();
-        aes.encrypt_block(&mut hash_key);
-        let ghash = GHash::new(&hash_key);
-        zeroize::Zeroize::zeroize(hash_key.as_mut_slice());
-        Gmac { aes, ghash }
-    }
-
-    fn mic(&self, nonce: [u8; 12], parts: [&[u8]; 4]) -> [u8; MAX_MIC_LEN] {
-        let mut hash = self.ghash.clone();
-        let mut block = ghash::Block::default();
-        let mut len = 0u64;
-        for &octet in parts.into_iter().flatten() {
-            let at = (len % 16) as usize;
-            block[at] = octet;
-            len += 1;
-            if at == 15 {
-                hash.update(&[block]);
-                block = ghash::Block::default();
-            }
-        }
-        if !len.is_multiple_of(16) {
-            hash.update(&[block]);
-        }
-        let mut lengths = ghash::Block::default();
-        lengths[..8].copy_from_slice(&(len * 8).to_be_bytes());
-        hash.update(&[lengths]);
-
-        let mut mask = ghash::Block::default();
-        mask[..12].copy_from_slice(&nonce);
-        mask[15] = 1;
-        self.aes.encrypt_block(&mut mask);
-        let mut mic: [u8; MAX_MIC_LEN] = hash.finalize().into();
-        mic.iter_mut().zip(mask).for_each(|(octet, mask)| *octet ^= mask);
-        mic
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::vectors::{Octets, load};
     use crate::{Priority, ReplayWindow};
+    use aes_gcm::aead::AeadInOut;
     use serde::Deserialize;
 
     #[derive(Deserialize)]
@@ -507,6 +466,44 @@ mod tests {
         assert_eq!(bip.protect(short, ipn, bigtk), Err(SealFault::Short));
         assert_eq!(bip.check(short), Err(OpenError::Short));
         assert!(bip.protect(&mut beacon[..24 + 8 + 18], ipn, bigtk).is_ok());
+    }
+
+    /// GMAC of bodies shorter and longer than a run of GHASH, with RustCrypto's GCM over the same octets as AAD.
+    #[test]
+    fn gmac_agrees_with_gcm_over_aad_alone() {
+        let key: [u8; 32] = core::array::from_fn(|i| 3 * i as u8);
+        let ipn = PacketNumber::new(0x0102_0304_0506).unwrap();
+        let header = [&[0xd0, 0, 0, 0][..], &[0xff; 6], &[2; 6], &[4; 6], &[0x70, 0x12]].concat();
+        for len in (0..70).chain([970, 971, 972, 1000, 2000, 2304]) {
+            let body: Vec<u8> = (0..len).map(|i| (i * 7 % 251) as u8).collect();
+            let mme = [0x4c, 24, 4, 0, 6, 5, 4, 3, 2, 1];
+            let aad = [&[0xd0, 0][..], &header[4..22], &body, &mme, &[0; 16]].concat();
+            let nonce = [2, 2, 2, 2, 2, 2, 1, 2, 3, 4, 5, 6].into();
+            let aead = |key: &[u8]| -> [u8; 16] {
+                let tag = match key.len() {
+                    16 => aes_gcm::Aes128Gcm::new_from_slice(key)
+                        .unwrap()
+                        .encrypt_inout_detached(&nonce, &aad, (&mut [][..]).into()),
+                    _ => aes_gcm::Aes256Gcm::new_from_slice(key)
+                        .unwrap()
+                        .encrypt_inout_detached(&nonce, &aad, (&mut [][..]).into()),
+                };
+                tag.unwrap().into()
+            };
+            for suite in [Suite::BipGmac128, Suite::BipGmac256] {
+                let key = &key[..suite.key_len()];
+                let bip = Bip::new(suite, key).unwrap();
+                let mut mpdu = [&header[..], &body, &[0xee; 26]].concat();
+                bip.protect(&mut mpdu, ipn, IntegrityKeyId::new(4).unwrap())
+                    .unwrap();
+                assert_eq!(
+                    mpdu[24 + len..],
+                    [&mme[..], &aead(key)].concat(),
+                    "{suite:?}, {len}"
+                );
+                assert!(bip.check(&mpdu).is_ok());
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use wlan_frames::FrameControl;
 
-use crate::aad::{Header, HeaderError};
+use crate::aad::{Header, HeaderError, Parser};
 use crate::engine::MAX_PAYLOAD_LEN;
 use crate::{KeyId, OpenError, Opened, PacketNumber, SealFault, SealJob};
 
@@ -28,14 +28,14 @@ const EXT_IV: u8 = 0x20;
 /// # Errors
 /// [`OpenError::Short`], [`OpenError::NotProtected`], [`OpenError::BadHeader`].
 pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
-    let (_, pn, key_id) = parse(mpdu)?;
+    let (_, pn, key_id) = parse(&mut Parser::new(), mpdu)?;
     Ok((pn, key_id))
 }
 
 /// Parses the MAC header and the CCMP header after it.
 #[inline(always)]
-fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
-    let header = Header::parse(mpdu).map_err(|error| match error {
+fn parse<'a>(parser: &mut Parser, mpdu: &'a [u8]) -> Result<(Header<'a>, PacketNumber, KeyId), OpenError> {
+    let header = parser.parse(mpdu).map_err(|error| match error {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
     })?;
@@ -56,10 +56,11 @@ fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
 /// The MAC header of a frame to seal with a MIC of `mic_len` octets, and the range of its payload.
 #[inline(always)]
 pub(crate) fn to_seal<'j>(
+    parser: &mut Parser,
     job: &'j SealJob<'_>,
     mic_len: usize,
 ) -> Result<(Header<'j>, Range<usize>), SealFault> {
-    let header = Header::parse(job.mpdu).map_err(|error| match error {
+    let header = parser.parse(job.mpdu).map_err(|error| match error {
         HeaderError::Short => SealFault::Short,
         HeaderError::NotProtectable => SealFault::NotProtectable,
     })?;
@@ -87,12 +88,13 @@ pub(crate) fn emit(job: &mut SealJob<'_>) {
 
 /// The MAC header of a frame to open, and its verdict if its MIC of `mic_len` octets turns out to be correct.
 #[inline(always)]
-pub(crate) fn to_open(
-    mpdu: &[u8],
+pub(crate) fn to_open<'a>(
+    parser: &mut Parser,
+    mpdu: &'a [u8],
     expected: KeyId,
     mic_len: usize,
-) -> Result<(Header<'_>, Opened), OpenError> {
-    let (header, pn, found) = parse(mpdu)?;
+) -> Result<(Header<'a>, Opened), OpenError> {
+    let (header, pn, found) = parse(parser, mpdu)?;
     let start = header.len() + HEADER_LEN;
     let payload_len = mpdu.len().checked_sub(start + mic_len).ok_or(OpenError::Short)?;
     if payload_len > MAX_PAYLOAD_LEN {

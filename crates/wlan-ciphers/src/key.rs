@@ -4,8 +4,8 @@
 //!
 //! 1. (each frame) parse the header, write the cipher header, build the nonce and AAD blocks;
 //! 2. (window) sort the frames by backend, suite and length, longest first;
-//! 3. (groups of 1 to 16 frames, in lockstep) run the engine;
-//! 4. (each frame) write the MIC, or compare it and set the verdict.
+//! 3. (groups of frames) run the engine, which writes the MICs of sealed frames;
+//! 4. (each opened frame) compare the MIC and set the verdict.
 
 // The flags of B0 fit an octet.
 #![allow(clippy::cast_possible_truncation)]
@@ -17,20 +17,16 @@ use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
 use zeroize::ZeroizeOnDrop;
 
-use crate::aad::Header;
+use crate::aad::{Header, Parser};
 use crate::ccmp;
 #[cfg(feature = "study")]
 use crate::engine::pass::{CTR, MIC};
 use crate::engine::pass::{OPEN, Pass, SEAL};
-use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule, WINDOW};
+use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule, WINDOW, Window};
 use crate::enhanced::Lanes;
 #[cfg(feature = "study")]
 use crate::half::Half;
 use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
-
-/// Frames of equal length are processed in smaller windows, which stay in the L1 cache and consist of full groups of
-/// every size.
-const WINDOW_OF_ONE_LENGTH: usize = 48;
 
 /// Why a key cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -133,6 +129,13 @@ impl TemporalKey {
         self.schedule.kind.backend
     }
 
+    /// The expanded key.
+    #[cfg(feature = "study")]
+    #[inline(always)]
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
     /// Seals every MPDU of the batch in place: sets its Protected bit, writes the cipher header, encrypts the plaintext
     /// and writes the MIC.
     ///
@@ -142,11 +145,21 @@ impl TemporalKey {
         if let [job] = batch {
             return self.seal_one(job);
         }
-        for (job, seal) in batch.iter().enumerate() {
-            ccmp::to_seal(seal, self.mic_len).map_err(|fault| SealError { job, fault })?;
+        // A mode that is known in advance leaves no choice to the loop.
+        match self.schedule.kind.mode {
+            Mode::Gcm => self.seal_batch::<true>(batch),
+            _ => self.seal_batch::<false>(batch),
         }
-        let one_length = of_one_length(batch.iter().map(|job| job.mpdu.len()));
-        seal_checked(batch.iter_mut().map(|job| (self, job)), one_length);
+    }
+
+    #[inline(never)]
+    fn seal_batch<const GCM: bool>(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
+        let mut key = self.by_value();
+        if GCM {
+            key.mode = Mode::Gcm;
+        }
+        check(batch.iter().map(|job| (key, job)))?;
+        seal_checked(batch.iter_mut().map(|job| (key, job)));
         Ok(())
     }
 
@@ -155,8 +168,8 @@ impl TemporalKey {
         if let [job] = batch {
             return self.open_one(job);
         }
-        let one_length = of_one_length(batch.iter().map(|job| job.mpdu.len()));
-        open_all(batch.iter_mut().map(|job| (self, job)), one_length);
+        let key = self.by_value();
+        open_all(batch.iter_mut().map(|job| (key, job)));
     }
 
     /// Runs one half of sealing an MPDU in place. Both halves in the order given by [`half`](crate::half) are
@@ -167,46 +180,66 @@ impl TemporalKey {
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         match half {
-            Half::Mic => write_mic(&mut self.pass_over::<MIC>(job)?),
-            Half::Cipher => {
-                self.pass_over::<CTR>(job)?;
-            }
+            Half::Mic => self.pass_over::<MIC>(job),
+            Half::Cipher => self.pass_over::<CTR>(job),
         }
-        Ok(())
     }
 
     fn seal_one(&self, job: &mut SealJob<'_>) -> Result<(), SealError> {
-        let frame = self.pass_over::<SEAL>(job);
-        write_mic(&mut frame.map_err(|fault| SealError { job: 0, fault })?);
-        Ok(())
+        self.pass_over::<SEAL>(job)
+            .map_err(|fault| SealError { job: 0, fault })
     }
 
     /// Every step adds to the latency of a single frame, so this path does as little as possible.
     #[inline(always)]
-    fn pass_over<'a, const PASS: Pass>(
-        &'a self,
-        job: &'a mut SealJob<'_>,
-    ) -> Result<Frame<'a, 'a>, SealFault> {
-        let (header, payload) = ccmp::to_seal(job, self.mic_len)?;
-        let blocks = self.blocks(&header, job.pn, payload.len());
-        let mut frame = self.frame_to_seal(job, payload, blocks);
+    fn pass_over<const PASS: Pass>(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        let key = self.by_value();
+        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, key.mic_len)?;
+        let blocks = key.blocks(&header, job.pn, payload.len());
+        let mut frame = key.frame_to_seal(job, payload, blocks);
         engine::protect_one::<PASS>(&mut frame);
-        Ok(frame)
+        Ok(())
     }
 
     fn open_one(&self, job: &mut OpenJob<'_>) {
         let (mpdu, expected, verdict) = job.parts();
         *verdict = self
-            .frame_to_open(mpdu, expected)
+            .by_value()
+            .frame_to_open(&mut Parser::new(), mpdu, expected)
             .and_then(|(mut frame, opened)| {
                 engine::protect_one::<OPEN>(&mut frame);
                 check_mic(&mut frame).map(|()| opened)
             });
     }
 
+    /// The key as the loops over a batch use it.
     #[inline(always)]
-    fn blocks(&self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
-        match self.schedule.kind.mode {
+    fn by_value(&self) -> KeyOfFrame<'_> {
+        KeyOfFrame {
+            schedule: &self.schedule,
+            mode: self.schedule.kind.mode,
+            mic_len: self.mic_len,
+            b0_flags: self.b0_flags,
+            spp_amsdu: self.spp_amsdu,
+        }
+    }
+}
+
+/// The key of a frame. It is passed by value: a loop that writes to MPDUs would otherwise read its fields again for each
+/// of them.
+#[derive(Clone, Copy)]
+struct KeyOfFrame<'k> {
+    schedule: &'k Schedule,
+    mode: Mode,
+    mic_len: usize,
+    b0_flags: u8,
+    spp_amsdu: bool,
+}
+
+impl<'k> KeyOfFrame<'k> {
+    #[inline(always)]
+    fn blocks(self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
+        match self.mode {
             Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, self.b0_flags, payload_len, self.spp_amsdu),
             Mode::Gcm => header.gcm_blocks(pn, payload_len, self.spp_amsdu),
         }
@@ -214,26 +247,27 @@ impl TemporalKey {
 
     #[inline(always)]
     fn frame_to_seal<'a>(
-        &'a self,
+        self,
         job: &'a mut SealJob<'_>,
         payload: Range<usize>,
         blocks: Blocks,
-    ) -> Frame<'a, 'a> {
+    ) -> Frame<'a, 'k> {
         ccmp::emit(job);
-        Frame::new(job.mpdu, payload, &self.schedule, blocks)
+        Frame::new(job.mpdu, payload, self.schedule, blocks)
     }
 
     /// The frame, and its verdict if the MIC turns out to be correct.
     #[inline(always)]
     fn frame_to_open<'a>(
-        &'a self,
+        self,
+        parser: &mut Parser,
         mpdu: &'a mut [u8],
         expected: KeyId,
-    ) -> Result<(Frame<'a, 'a>, Opened), OpenError> {
-        let (header, opened) = ccmp::to_open(mpdu, expected, self.mic_len)?;
+    ) -> Result<(Frame<'a, 'k>, Opened), OpenError> {
+        let (header, opened) = ccmp::to_open(parser, mpdu, expected, self.mic_len)?;
         let payload = opened.payload.clone();
         let blocks = self.blocks(&header, opened.pn, payload.len());
-        let frame = Frame::new(mpdu, payload, &self.schedule, blocks);
+        let frame = Frame::new(mpdu, payload, self.schedule, blocks);
         Ok((frame, opened))
     }
 }
@@ -273,88 +307,62 @@ impl core::ops::Deref for Ccmp {
 /// # Errors
 /// [`SealError`] for the first malformed job; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
-    for (job, (key, seal)) in batch.iter().enumerate() {
-        ccmp::to_seal(seal, key.mic_len).map_err(|fault| SealError { job, fault })?;
-    }
-    let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
-    seal_checked(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
+    check(batch.iter().map(|(key, job)| (key.by_value(), job)))?;
+    seal_checked(batch.iter_mut().map(|(key, job)| (key.by_value(), job)));
     Ok(())
 }
 
 /// Opens every MPDU of the batch in place, each with its own key, and sets the verdict of each job. Suites may be
 /// mixed.
 pub fn open_each(batch: &mut [(&TemporalKey, OpenJob<'_>)]) {
-    let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
-    open_all(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
+    open_all(batch.iter_mut().map(|(key, job)| (key.by_value(), job)));
 }
 
-/// Whether all lengths are equal.
-fn of_one_length(mut lengths: impl Iterator<Item = usize>) -> bool {
-    let first = lengths.next();
-    lengths.all(|length| Some(length) == first)
-}
-
-fn seal_checked<'b, 'j: 'b>(
-    jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>,
-    one_length: bool,
-) {
-    if one_length {
-        seal_in_windows::<WINDOW_OF_ONE_LENGTH>(jobs);
-    } else {
-        seal_in_windows::<WINDOW>(jobs);
+/// Checks all jobs of a batch before the batch is changed.
+#[inline(always)]
+fn check<'b, 'j: 'b>(jobs: impl Iterator<Item = (KeyOfFrame<'b>, &'b SealJob<'j>)>) -> Result<(), SealError> {
+    let mut parser = Parser::new();
+    for (job, (key, seal)) in jobs.enumerate() {
+        ccmp::to_seal(&mut parser, seal, key.mic_len).map_err(|fault| SealError { job, fault })?;
     }
+    Ok(())
 }
 
-#[inline(never)]
-fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
-    mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>,
-) {
+#[inline(always)]
+fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (KeyOfFrame<'b>, &'b mut SealJob<'j>)>) {
     while jobs.len() > 0 {
-        let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
+        let (mut window, mut parser) = (Window::new(), Parser::new());
         // `collect` would move the whole window.
-        for (key, job) in jobs.by_ref().take(WINDOW) {
-            let Ok((header, payload)) = ccmp::to_seal(job, key.mic_len) else {
+        for _ in 0..jobs.len().min(WINDOW) {
+            let Some((key, job)) = jobs.next() else { break };
+            let Ok((header, payload)) = ccmp::to_seal(&mut parser, job, key.mic_len) else {
                 unreachable!("jobs are checked before the batch is changed")
             };
             let blocks = key.blocks(&header, job.pn, payload.len());
-            frames.push(key.frame_to_seal(job, payload, blocks));
+            window.push(key.frame_to_seal(job, payload, blocks));
         }
-        engine::protect::<SEAL>(&mut frames);
-        frames.iter_mut().for_each(write_mic);
-    }
-}
-
-fn open_all<'b, 'j: 'b>(
-    jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>,
-    one_length: bool,
-) {
-    if one_length {
-        open_in_windows::<WINDOW_OF_ONE_LENGTH>(jobs);
-    } else {
-        open_in_windows::<WINDOW>(jobs);
+        window.protect::<SEAL>();
     }
 }
 
 #[inline(never)]
-fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
-    mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>,
-) {
+fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (KeyOfFrame<'b>, &'b mut OpenJob<'j>)>) {
     while jobs.len() > 0 {
-        let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
+        let (mut window, mut parser) = (Window::new(), Parser::new());
         let mut verdicts: ArrayVec<&mut Result<Opened, OpenError>, WINDOW> = ArrayVec::new();
         for (key, job) in jobs.by_ref().take(WINDOW) {
             let (mpdu, expected, verdict) = job.parts();
-            match key.frame_to_open(mpdu, expected) {
+            match key.frame_to_open(&mut parser, mpdu, expected) {
                 Ok((frame, opened)) => {
                     *verdict = Ok(opened);
-                    frames.push(frame);
+                    window.push(frame);
                     verdicts.push(verdict);
                 }
                 Err(error) => *verdict = Err(error),
             }
         }
-        engine::protect::<OPEN>(&mut frames);
-        for (frame, verdict) in frames.iter_mut().zip(verdicts) {
+        window.protect::<OPEN>();
+        for (frame, verdict) in window.frames().iter_mut().zip(verdicts) {
             if let Err(error) = check_mic(frame) {
                 *verdict = Err(error);
             }
@@ -362,20 +370,9 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
     }
 }
 
-/// Writes the MIC after the payload.
-#[inline(always)]
-fn write_mic(frame: &mut Frame<'_, '_>) {
-    let (mic, _, field) = frame.parts();
-    // A copy of constant size is faster for so few octets.
-    match field.first_chunk_mut::<16>() {
-        Some(field) => *field = mic,
-        None => field.copy_from_slice(&mic[..8]),
-    }
-}
-
 /// Compares the MIC after the payload, and zeroes the payload if the MIC is wrong.
 #[inline(always)]
-fn check_mic(frame: &mut Frame<'_, '_>) -> Result<(), OpenError> {
+pub(crate) fn check_mic(frame: &mut Frame<'_, '_>) -> Result<(), OpenError> {
     let (mic, payload, field) = frame.parts();
     if is_mic(field, mic) {
         return Ok(());

@@ -23,6 +23,7 @@
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
 //! | `half` (feature `study`) | MIC and cipher of a frame separately, for measurements | |
+//! | `prepared` (feature `study`) | GCM without MPDUs, for measurements beside libraries | |
 //! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/explanation/enhanced-ccmp.md` |
 //! | `study` (feature `study`) | the forgeable lane split of a paper, never for a link | `docs/explanation/enhanced-ccmp.md` |
 //!
@@ -61,6 +62,8 @@ pub mod key;
 mod lanes;
 pub mod michael;
 pub mod pn;
+#[cfg(feature = "study")]
+pub mod prepared;
 mod rc4;
 pub mod replay;
 #[cfg(feature = "study")]

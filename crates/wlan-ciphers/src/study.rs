@@ -44,6 +44,7 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use subtle::ConstantTimeEq;
 
+use crate::aad::Parser;
 use crate::ccmp;
 use crate::engine::Blocks;
 use crate::key::b0_flags;
@@ -110,7 +111,7 @@ impl PaperLanes {
     /// # Errors
     /// The job's fault; the job is then unchanged.
     pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
+        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, MIC_LEN)?;
         let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
         ccmp::emit(job);
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
@@ -124,7 +125,7 @@ impl PaperLanes {
     /// # Errors
     /// The job's fault; the job is then unchanged.
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
+        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, MIC_LEN)?;
         let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
         ccmp::emit(job);
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
@@ -142,7 +143,7 @@ impl PaperLanes {
     }
 
     fn open_mpdu(&self, mpdu: &mut [u8], expected: KeyId) -> Result<Opened, OpenError> {
-        let (header, opened) = ccmp::to_open(mpdu, expected, MIC_LEN)?;
+        let (header, opened) = ccmp::to_open(&mut Parser::new(), mpdu, expected, MIC_LEN)?;
         let blocks = header.ccm_blocks(opened.pn, b0_flags(Suite::Ccmp128), opened.payload.len(), false);
         let (payload, mic) = mpdu[opened.payload.start..].split_at_mut(opened.payload.len());
         self.ctr(&blocks, payload);

@@ -30,6 +30,8 @@ pub struct Case {
 pub enum Who {
     /// The engine with a backend. WEP and TKIP do not depend on it.
     Airtoll(Backend),
+    /// The engine's GCM with a backend on packets whose nonce and AAD are prepared, as the libraries take them.
+    Prepared(Backend),
     /// A library through one of its interfaces.
     Peer(Interface),
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Who::Airtoll(backend) => write!(f, "airtoll {backend}"),
+            Who::Prepared(backend) => write!(f, "airtoll {backend}, prepared packets"),
             Who::Peer(interface) => interface.fmt(f),
         }
     }

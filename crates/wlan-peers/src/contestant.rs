@@ -1,15 +1,16 @@
 //! The contestants that process the frames of a case: the engine with a backend, a library interface, or an idle one.
 
+use wlan_ciphers::prepared;
 use wlan_ciphers::study::{Head, PaperLanes, Split};
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Half, KeyError, KeyId, Lanes, OpenJob, PacketNumber, SealError, SealJob, Suite, TemporalKey,
-    Tkip, Wep, open_each, seal_each, tkip, wep,
+    Backend, Half, KeyError, KeyId, Lanes, OpenError, OpenJob, PacketNumber, SealError, SealJob, Suite,
+    TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep,
 };
 
 use crate::case::{Case, Fault, Who};
 use crate::clock;
-use crate::frames::{Frames, HEADER_LEN, Random};
+use crate::frames::{Frames, HEADER_LEN, Packet, Random};
 use crate::library::{Interface, Run};
 
 /// Seals or opens its frames as the case specifies.
@@ -174,6 +175,79 @@ impl Work for Engine {
     }
 }
 
+/// The engine's GCM on the packets of a case, as the libraries take them.
+pub(crate) struct Prepared {
+    case: Case,
+    keys: Vec<TemporalKey>,
+    packets: Vec<Packet>,
+    frames: Frames,
+}
+
+impl Prepared {
+    /// Takes keys of GCMP.
+    pub(crate) fn new(
+        case: Case,
+        backend: Backend,
+        keys: &[Vec<u8>],
+        mut frames: Frames,
+    ) -> Result<Prepared, Fault> {
+        let packets = frames.packets(keys.len());
+        let keys = keys
+            .iter()
+            .map(|key| TemporalKey::with_backend(case.suite, key, backend));
+        Ok(Prepared {
+            case,
+            keys: keys.collect::<Result<_, _>>()?,
+            packets,
+            frames,
+        })
+    }
+}
+
+impl Work for Prepared {
+    fn run(&mut self) -> Result<(), Fault> {
+        let Case { open, one_by_one, .. } = self.case;
+        let (start, keys) = (self.frames.start(), &self.keys);
+        let mpdus = split(&mut self.frames.buffer, &self.frames.places);
+        let packets = mpdus.zip(&self.packets).map(|(buffer, packet)| {
+            let [nonce @ .., _, _, _, _] = packet.nonce;
+            let prepared = prepared::Packet {
+                buffer,
+                payload: start..start + packet.text_b as usize,
+                nonce,
+                aad: packet.aad,
+                aad_len: packet.aad_b as usize,
+            };
+            (&keys[packet.key as usize], prepared)
+        });
+        if one_by_one {
+            for packet in packets {
+                prepared_packets(open, std::iter::once(packet))?;
+                clock::fence();
+            }
+            return Ok(());
+        }
+        prepared_packets(open, packets)
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+}
+
+/// Seals or opens packets, which must all open.
+fn prepared_packets<'b>(
+    open: bool,
+    packets: impl ExactSizeIterator<Item = (&'b TemporalKey, prepared::Packet<'b>)>,
+) -> Result<(), Fault> {
+    if !open {
+        prepared::seal(packets);
+    } else if !prepared::open(packets) {
+        return Err(Fault::Open(OpenError::Mic));
+    }
+    Ok(())
+}
+
 /// One half of the engine's sealing, frame by frame with one key.
 pub(crate) struct HalfOfEngine {
     half: Half,
@@ -260,7 +334,10 @@ impl Work for Printed {
 }
 
 /// Splits the buffer into its MPDUs, which are in order.
-fn split<'a>(buffer: &'a mut [u8], places: &'a [(usize, usize)]) -> impl Iterator<Item = &'a mut [u8]> {
+fn split<'a>(
+    buffer: &'a mut [u8],
+    places: &'a [(usize, usize)],
+) -> impl ExactSizeIterator<Item = &'a mut [u8]> {
     let (mut rest, mut offset) = (buffer, 0);
     places.iter().map(move |&(at, len)| {
         let (mpdu, after) = std::mem::take(&mut rest)[at - offset..].split_at_mut(len);

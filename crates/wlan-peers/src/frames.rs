@@ -71,13 +71,14 @@ impl Random {
 /// A frame in the form that libraries process: `struct packet` of `peers.h`.
 #[repr(C)]
 pub(crate) struct Packet {
-    nonce: [u8; 16],
-    aad: [u8; 32],
-    aad_b: u32,
+    pub(crate) nonce: [u8; 16],
+    pub(crate) aad: [u8; 32],
+    pub(crate) aad_b: u32,
+    /// Offset of the payload in the buffer.
     text: u32,
-    text_b: u32,
+    pub(crate) text_b: u32,
     mic: u32,
-    key: u32,
+    pub(crate) key: u32,
 }
 
 /// A batch of MPDUs in one buffer. MPDUs do not share cache lines.
@@ -150,7 +151,7 @@ impl Frames {
     }
 
     /// Offset of the payload in an MPDU.
-    fn start(&self) -> usize {
+    pub(crate) fn start(&self) -> usize {
         HEADER_LEN + self.suite.header_len()
     }
 

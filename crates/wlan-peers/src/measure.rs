@@ -5,7 +5,7 @@ use std::time::Instant;
 use wlan_ciphers::{Backend, Suite};
 
 use crate::case::{BATCH, Case, Fault, Who};
-use crate::contestant::{Engine, Idle, Peer, Work, keys};
+use crate::contestant::{Engine, Idle, Peer, Prepared, Work, keys};
 use crate::frames::Frames;
 use crate::library::{Library, Run};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
@@ -98,6 +98,16 @@ impl Stage {
         Ok(Box::new(Engine::new(self.case, backend, &self.keys, frames)?))
     }
 
+    /// The engine on prepared packets, for the suites that it supports in this form.
+    pub(crate) fn prepared(&self, backend: Backend) -> Result<Option<Box<dyn Work>>, Fault> {
+        if !matches!(self.case.suite, Suite::Gcmp128 | Suite::Gcmp256) {
+            return Ok(None);
+        }
+        let frames = self.before.clone();
+        let work = Prepared::new(self.case, backend, &self.keys, frames)?;
+        Ok(Some(Box::new(work)))
+    }
+
     fn peers(&self) -> impl Iterator<Item = (Who, Box<dyn Work>)> {
         let interfaces = Library::ALL
             .iter()
@@ -150,6 +160,10 @@ pub fn compare(case: Case, count: usize) -> Result<Vec<Who>, Fault> {
     for backend in Backend::available() {
         stage.same(Who::Airtoll(backend), &mut *stage.engine(backend)?)?;
         compared.push(Who::Airtoll(backend));
+        if let Some(mut work) = stage.prepared(backend)? {
+            stage.same(Who::Prepared(backend), &mut *work)?;
+            compared.push(Who::Prepared(backend));
+        }
     }
     for (who, mut work) in stage.peers() {
         stage.same(who, &mut *work)?;
@@ -183,6 +197,10 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
         };
         if wanted.contains(&backend) {
             all.push(Contestant::new(Some(Who::Airtoll(backend)), work, fresh));
+            if let Some(mut work) = stage.prepared(backend)? {
+                stage.same(Who::Prepared(backend), &mut *work)?;
+                all.push(Contestant::new(Some(Who::Prepared(backend)), work, fresh));
+            }
         }
     }
     for (who, mut work) in stage.peers() {

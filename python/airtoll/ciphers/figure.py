@@ -112,7 +112,11 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
 
 
 def _block_rows(speeds: Speeds, way: ProtectionMode, suites: Sequence[str]) -> list[dict[str, Any]]:
-    shown = [m for m in speeds.measurements if m.way == way and m.suite in suites and m.size_b is not None]
+    shown = [
+        m
+        for m in speeds.measurements
+        if m.way == way and m.suite in suites and m.size_b is not None and m.implementation in _SERIES
+    ]
     rows = [row for m in shown for row in _rows(m)]
     if way == ONE_BY_ONE:
         ours = [m for m in shown if m.suite == "ccmp" and m.implementation == "airtoll"]

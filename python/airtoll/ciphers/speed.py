@@ -16,11 +16,12 @@ from airtoll import _rust
 from airtoll.ciphers.parts import PAPER_LANES
 from airtoll.errors import AirtollError, UsageError
 
-Implementation = Literal["airtoll", "openssl", "ipsec-mb"]
+Implementation = Literal["airtoll", "airtoll-prepared", "openssl", "ipsec-mb"]
+"""`airtoll-prepared` is the engine's GCM on packets with prepared nonce and AAD, as the libraries take them."""
 Operation = Literal["seal", "open"]
 LaneScheme = Literal["paper-lanes", "enhanced"]
 
-IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
+IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "airtoll-prepared", "openssl", "ipsec-mb")
 SUITES = tuple(_rust.speed_suites())
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""

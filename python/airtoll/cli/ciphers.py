@@ -18,6 +18,7 @@ from airtoll.errors import StoppedError, UsageError
 
 _WIDTH = 100  # of a table; without a terminal, rich would use 80
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
+_PREPARED = "*"  # marks the rows of packets with prepared nonce and AAD
 _ONE_SIZE_B = 1500
 _FEW_SIZES = 2  # with more sizes, every mode except the usual one is shown at one size
 _NONE = "\N{EN DASH}"
@@ -172,28 +173,33 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
     ]
     if beside_ccmp:
         columns.append(("own", "ccmp"))
-    rows = []
-    before = None
+    groups: dict[str, list[tuple[int | None, SpeedMeasurement | None]]] = {}
     for (suite, size_b), found in by_case.items():
-        ours = found.get("airtoll")
-        openssl, ipsec_mb = found.get("openssl"), found.get("ipsec-mb")
-        row = [
-            suite if suite != before else "",
-            _size(size_b).removesuffix(" B"),
-            *_rate(ours),
-            _number(ours.limit_cycles_per_byte if ours else None),
-            _percent(ours.share_of_limit if ours else None),
-            *_rate(openssl),
-            _ratio(ours, openssl),
-            *_rate(ipsec_mb),
-            _ratio(ours, ipsec_mb),
-            (ipsec_mb and ipsec_mb.interface) or "",
-        ]
-        if beside_ccmp:
-            standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
-            row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
-        rows.append(tuple(row))
-        before = suite
+        groups.setdefault(suite, []).append((size_b, found.get("airtoll")))
+        if prepared := found.get("airtoll-prepared"):
+            groups.setdefault(f"{suite}{_PREPARED}", []).append((size_b, prepared))
+    rows = []
+    for label, group in groups.items():
+        suite = label.removesuffix(_PREPARED)
+        for number, (size_b, ours) in enumerate(group):
+            found = by_case[suite, size_b]
+            openssl, ipsec_mb = found.get("openssl"), found.get("ipsec-mb")
+            row = [
+                label if number == 0 else "",
+                _size(size_b).removesuffix(" B"),
+                *_rate(ours),
+                _number(ours.limit_cycles_per_byte if ours else None),
+                _percent(ours.share_of_limit if ours else None),
+                *_rate(openssl),
+                _ratio(ours, openssl),
+                *_rate(ipsec_mb),
+                _ratio(ours, ipsec_mb),
+                (ipsec_mb and ipsec_mb.interface) or "",
+            ]
+            if beside_ccmp:
+                standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
+                row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
+            rows.append(tuple(row))
     return _Sheet(_title(way), tuple(columns), rows)
 
 
@@ -277,6 +283,8 @@ def _notes(speeds: Speeds) -> Iterator[str]:
         return
     yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed over the library's."
     yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
+    if any(m.implementation == "airtoll-prepared" for m in speeds.measurements):
+        yield f"{_PREPARED} airtoll's cipher alone: packets with prepared nonce and AAD, as the libraries take them."
     yield "The limit counts only the AES rounds that the standard requires, at this CPU's measured rate. GCMP"
     yield "also multiplies, so it cannot reach its limit. For one frame at a time, the limit is the chain of"
     yield "CBC-MAC."

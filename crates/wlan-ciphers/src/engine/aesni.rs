@@ -15,7 +15,7 @@ pub(super) struct AesNi(());
 super::entries!(
     AesNi, "aes,pclmulqdq,ssse3,sse4.1",
     ccm 8 or 1 by |m| m,
-    gcm 4 or 1 x 8,
+    gcm (pipeline of 4 rows, short frames 1 of 2 rows, 1 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows),
     lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
 );
 
@@ -294,6 +294,29 @@ impl AesRounds for AesNi {
     fn last_round(self, state: __m128i, key: __m128i) -> __m128i {
         // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_aesenclast_si128(state, key) }
+    }
+
+    #[inline(always)]
+    fn halves(self, x: __m128i, power: __m128i, sums: __m128i, high: bool) -> [__m128i; 3] {
+        // SAFETY: `self` proves the CPU's features.
+        unsafe {
+            let folded = self.add_halves(x);
+            [
+                _mm_clmulepi64_si128::<0x00>(x, power),
+                if high {
+                    _mm_clmulepi64_si128::<0x10>(folded, sums)
+                } else {
+                    _mm_clmulepi64_si128::<0x00>(folded, sums)
+                },
+                _mm_clmulepi64_si128::<0x11>(x, power),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn add_halves(self, x: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
+        self.xor(x, unsafe { _mm_shuffle_epi32::<0x4e>(x) })
     }
 }
 

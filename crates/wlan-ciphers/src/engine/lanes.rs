@@ -260,7 +260,7 @@ pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes:
         aad_2,
     } = frame.blocks;
     let aad = [aad_1, aad_2].map(u128::to_ne_bytes);
-    let payload = &mut frame.mpdu[frame.start..][..frame.len];
+    let (_, payload, _) = frame.parts();
 
     let mut mac = NUMBERS.map(|number| (first ^ u128::from_ne_bytes(number)).to_ne_bytes());
     let mut due = [true; MAX_LANES];
@@ -314,5 +314,5 @@ pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes:
     let sum = (0..lanes).fold(mask, |sum, lane| {
         sum ^ u128::from_ne_bytes(if due[lane] { state[0][lane] } else { mac[lane] })
     });
-    frame.blocks.first = sum;
+    frame.take_mic::<PASS>(sum.to_ne_bytes());
 }

@@ -168,6 +168,10 @@ pub(super) trait AesRounds: Machine {
     fn round(self, state: Self::Block, key: Self::Block) -> Self::Block;
     /// The last round.
     fn last_round(self, state: Self::Block, key: Self::Block) -> Self::Block;
+    /// Carry-less products of the low halves, of the high halves, and of the low half of `x` with either half of `sums`.
+    fn halves(self, x: Self::Block, power: Self::Block, sums: Self::Block, high: bool) -> [Self::Block; 3];
+    /// The low half of each lane is the sum of both halves.
+    fn add_halves(self, x: Self::Block) -> Self::Block;
 }
 
 /// Round keys for [`AesRounds`]. `SETS` is 1 for a shared key, else the number of registers. `KEYS` is 11 or 15.
@@ -348,12 +352,12 @@ impl<'g, const G: usize> Group<'g, G> {
 
     /// Places the payloads and keys of up to `lanes` frames in the lanes of a register.
     #[inline(always)]
-    fn place<'k: 'g>(&mut self, register: usize, frames: &mut [Frame<'_, 'k>], members: &[u8], lanes: usize) {
+    fn place<'k: 'g>(&mut self, register: usize, frames: &[Frame<'_, 'k>], members: &[u8], lanes: usize) {
         let (payload, len) = (&mut self.payload[register], &mut self.len[register]);
         let keys = &mut self.keys[register];
         for (lane, &member) in members.iter().enumerate() {
-            let frame = &mut frames[usize::from(member)];
-            payload[lane] = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
+            let frame = &frames[usize::from(member)];
+            payload[lane] = frame.payload;
             len[lane] = frame.len;
             keys[lane] = frame.key;
         }
@@ -432,11 +436,6 @@ impl<'g, const G: usize> Rows<'g, G> {
     /// `order` contains no frame twice. Each payload is at most as long as the previous one.
     #[inline(always)]
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
-        let mut payloads = [core::ptr::null_mut(); G];
-        for (payload, &member) in payloads.iter_mut().zip(order) {
-            let frame = &mut frames[usize::from(member)];
-            *payload = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
-        }
         let frames = &*frames;
         Rows {
             rows: core::array::from_fn(|g| {
@@ -444,7 +443,7 @@ impl<'g, const G: usize> Rows<'g, G> {
                 let frame = &frames[usize::from(order[g])];
                 Row {
                     blocks: &frame.blocks,
-                    payload: payloads[g],
+                    payload: frame.payload,
                     len: frame.len,
                     key: frame.key,
                 }

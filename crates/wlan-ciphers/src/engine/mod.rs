@@ -10,7 +10,8 @@
 //! | `pass` | sealing, opening, and the halves of sealing for measurements |
 //! | `order` | the order in which the kernels process the frames of a batch |
 //! | `machine` | the operations that kernels require of a machine, and the layout of frames in its registers |
-//! | `ccm`, `gcm` | the kernels, generic over `machine` |
+//! | `ccm`, `gcm`, `gcm_pipeline` | the kernels, generic over `machine` |
+//! | `gmac` | the hash key of GCM and its powers, and GMAC |
 //! | `bitslice`, `polyval` | constant-time AES and GHASH for any CPU |
 //! | `portable`, `aesni`, `vaes256`, `vaes512`, `armv8` | the machines, with their intrinsics |
 //!
@@ -28,6 +29,9 @@ mod armv8;
 mod bitslice;
 mod ccm;
 mod gcm;
+#[cfg(target_arch = "x86_64")]
+mod gcm_pipeline;
+mod gmac;
 // The Enhanced CCMP kernel over lanes. The portable machine does not use it.
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod lanes;
@@ -43,17 +47,19 @@ mod vaes256;
 mod vaes512;
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Range;
 
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
+pub(crate) use gmac::gmac;
 use machine::{Group, Keys, Machine, Rows};
-pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, protect};
-use pass::{Pass, is_half};
+pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, Window};
+use pass::{OPEN, Pass, authenticates, is_half};
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
-use {aesni::AesNi, vaes256::Vaes256, vaes512::Vaes512};
+use {aesni::AesNi, gcm_pipeline::Pipelined, vaes256::Vaes256, vaes512::Vaes512};
 
 /// The instructions that protect frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -182,16 +188,20 @@ impl BlocksInOrder {
 }
 
 /// One frame in the form that the kernels process.
+///
+/// It borrows its MPDU mutably, so that no other code reads or writes the MPDU while the kernels do.
 #[repr(align(64))]
 pub(crate) struct Frame<'a, 'k> {
-    /// The kernel writes the MIC into `first`. CCM with a MIC of 8 octets uses the first 8.
+    /// When a frame is opened, the kernel writes the MIC into `first`. CCM with a MIC of 8 octets uses the first 8.
     blocks: BlocksInOrder,
-    mpdu: &'a mut [u8],
-    /// Offset of the payload in `mpdu`, at least [`MIN_HEADER`].
-    start: usize,
+    /// Start of the payload in the MPDU. The [`MIN_HEADER`] octets before it are in the MPDU too.
+    payload: *mut u8,
     /// Octets of the payload.
     len: usize,
+    /// Octets of the MPDU after the payload.
+    rest_len: usize,
     key: &'k Schedule,
+    _mpdu: PhantomData<&'a mut [u8]>,
 }
 
 /// Octets before a payload that kernels may read. They load the last block by its end, and where other blocks precede
@@ -218,17 +228,24 @@ impl<'a, 'k> Frame<'a, 'k> {
                 aad_1: blocks.aad_1.to_le(),
                 aad_2: blocks.aad_2.to_le(),
             },
-            start: payload.start,
             len: payload.len(),
-            mpdu,
+            rest_len: mpdu.len() - payload.end,
+            payload: mpdu.as_mut_ptr().wrapping_add(payload.start),
             key,
+            _mpdu: PhantomData,
         }
     }
 
-    /// The computed MIC, the payload and the rest of the MPDU.
+    /// The MIC computed by opening, the payload and the rest of the MPDU.
     #[inline]
     pub(crate) fn parts(&mut self) -> ([u8; 16], &mut [u8], &mut [u8]) {
-        let (payload, rest) = self.mpdu[self.start..].split_at_mut(self.len);
+        // SAFETY: both slices are parts of the MPDU, which this frame borrows mutably, and do not overlap.
+        let (payload, rest) = unsafe {
+            (
+                core::slice::from_raw_parts_mut(self.payload, self.len),
+                core::slice::from_raw_parts_mut(self.payload.add(self.len), self.rest_len),
+            )
+        };
         (self.blocks.first.to_ne_bytes(), payload, rest)
     }
 
@@ -238,16 +255,19 @@ impl<'a, 'k> Frame<'a, 'k> {
         self.key.kind
     }
 
-    /// Whether both frames have the same kind and length.
-    #[inline]
-    pub(crate) fn is_like(&self, other: &Frame<'_, '_>) -> bool {
-        self.len == other.len && (core::ptr::eq(self.key, other.key) || self.kind() == other.kind())
-    }
-
-    /// Octets of the payload.
-    #[inline]
-    pub(crate) fn payload_len(&self) -> usize {
-        self.len
+    /// Writes the MIC into the MPDU or, if the frame is opened, keeps it for the comparison.
+    #[inline(always)]
+    fn take_mic<const PASS: Pass>(&mut self, mic: [u8; 16]) {
+        if PASS == OPEN {
+            self.blocks.first = u128::from_ne_bytes(mic);
+            return;
+        }
+        let (_, _, rest) = self.parts();
+        // A copy of constant size is faster for so few octets.
+        match rest.first_chunk_mut::<16>() {
+            Some(field) => *field = mic,
+            None => rest.copy_from_slice(&mic[..8]),
+        }
     }
 }
 
@@ -268,7 +288,7 @@ macro_rules! with_machine {
     };
 }
 
-/// Makes a pass over one frame.
+/// Makes a pass over one frame. Sealing writes the MIC, of 8 or 16 octets, into the rest of the MPDU.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
     let frames = core::slice::from_mut(frame);
@@ -276,19 +296,26 @@ pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     with_machine!(kind, m => unsafe { group::<_, PASS, true>(m, kind, frames, &[0]) });
 }
 
-/// Makes a pass over the frames in `order`, which have the same kind.
+/// Makes a pass over the frames in `order`, which have the same kind. `one_key`: all of them are known to have the same
+/// key.
 ///
 /// # Safety
 /// `order` contains no frame twice. Each payload is at most as long as the previous one.
-unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
+unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8], one_key: bool) {
     let kind = frames[usize::from(order[0])].kind();
     // SAFETY: the caller promises what `groups` requires.
-    with_machine!(kind, m => unsafe { groups::<_, PASS>(m, kind, frames, order) });
+    with_machine!(kind, m => unsafe { groups::<_, PASS>(m, kind, frames, order, one_key) });
 }
 
 /// # Safety
 /// As for [`protect_ordered`].
-unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+unsafe fn groups<M: Entries, const PASS: Pass>(
+    m: M,
+    kind: Kind,
+    frames: &mut [Frame<'_, '_>],
+    order: &[u8],
+    one_key: bool,
+) {
     let most = match kind.mode {
         Mode::Ccm => M::CCM_REGISTERS * M::LANES,
         Mode::Gcm => M::GCM_FRAMES,
@@ -297,7 +324,7 @@ unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [F
     for order in order.chunks(most) {
         let of = |&member: &u8| &frames[usize::from(member)];
         let Frame { key, len, .. } = of(&order[0]);
-        let shared = order.iter().all(|member| core::ptr::eq(of(member).key, *key));
+        let shared = one_key || order.iter().all(|member| core::ptr::eq(of(member).key, *key));
         // Frames with lanes share a group only if it is full and all have the same number of whole chunks.
         let alone = match kind.mode {
             Mode::Lanes(lanes) => {
@@ -355,6 +382,18 @@ trait Kernel<M: Machine> {
     unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]);
 }
 
+/// Work on a key or a single message.
+trait Task {
+    type Output;
+
+    fn run<M: Machine>(self, m: M) -> Self::Output;
+}
+
+/// Performs a task with the machine of `kind`.
+fn perform<T: Task>(kind: Kind, task: T) -> T::Output {
+    with_machine!(kind, m => m.perform(task))
+}
+
 /// The kernels of a machine, with the sizes of their groups and compiled with the machine's instructions.
 trait Entries: Machine {
     /// Registers of a group of CCM.
@@ -364,6 +403,8 @@ trait Entries: Machine {
     /// Frames of a group with 2, 4 and 8 lanes.
     const LANES_FRAMES: [usize; 3];
 
+    /// Performs a task.
+    fn perform<T: Task>(self, task: T) -> T::Output;
     /// # Safety
     /// As for [`protect_ordered`].
     unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
@@ -392,6 +433,10 @@ impl Entries for Portable {
     const CCM_REGISTERS: usize = 1;
     const GCM_FRAMES: usize = 2;
     const LANES_FRAMES: [usize; 3] = [1; 3];
+
+    fn perform<T: Task>(self, task: T) -> T::Output {
+        task.run(self)
+    }
 
     unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
@@ -426,14 +471,14 @@ impl Entries for Portable {
 /// Implements [`Entries`] for a machine with these target features. Arguments:
 ///
 /// - `ccm`: registers of a group, and `$narrow`, which converts the machine to the one that processes a single frame;
-/// - `gcm`: frames of a group, and chunks per step of a single frame;
+/// - `gcm`: the arguments of [`gcm_entry`];
 /// - `lanes`, for 2, 4 and 8 lanes: the machine, the registers of a frame and the registers of a group.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
         $machine:ty, $features:literal,
         ccm $ccm:literal or 1 by $narrow:expr,
-        gcm $gcm:literal or 1 x $chunks:literal,
+        gcm ($($gcm:tt)*),
         lanes $(($lanes:literal by $by:expr, $registers:literal in $all:literal))*
     ) => {
         impl $machine {
@@ -450,13 +495,26 @@ macro_rules! entries {
                 // SAFETY: the caller promises what the kernel requires.
                 unsafe { K::run(m, frames, order) };
             }
+
+            /// Performs a task, which is inlined here and so compiled with the machine's instructions.
+            ///
+            /// # Safety
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            unsafe fn run_task<T: super::Task>(self, task: T) -> T::Output {
+                task.run(self)
+            }
         }
 
         // SAFETY of all calls: a value of this type proves that the CPU has the features. The caller promises the rest.
         impl super::Entries for $machine {
             const CCM_REGISTERS: usize = $ccm;
-            const GCM_FRAMES: usize = $gcm;
             const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
+
+            fn perform<T: super::Task>(self, task: T) -> T::Output {
+                // SAFETY: as above.
+                unsafe { self.run_task(task) }
+            }
 
             unsafe fn ccm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 self,
@@ -473,20 +531,7 @@ macro_rules! entries {
                 }
             }
 
-            unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
-                self,
-                frames: &mut [super::Frame<'_, '_>],
-                order: &[u8],
-            ) {
-                // SAFETY: as above.
-                unsafe {
-                    match order.len() {
-                        1 => Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order),
-                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
-                        _ => Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order),
-                    }
-                }
-            }
+            super::gcm_entry!($($gcm)*);
 
             unsafe fn enhanced<const PASS: super::Pass, const SHARED: bool>(
                 self,
@@ -516,6 +561,88 @@ macro_rules! entries {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use entries;
 
+/// The part of [`Entries`] for GCM. Arguments:
+///
+/// - `gcm` in groups: frames of a group, and chunks per step of a single frame;
+/// - `gcm_pipeline`: rows per step of a long frame; chunks per step of a single long frame if it is processed as a group
+///   instead; and how many short frames of a number of rows are processed at a time.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! gcm_entry {
+    (groups of $gcm:literal or 1 x $chunks:literal) => {
+        const GCM_FRAMES: usize = $gcm;
+
+        unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+            self,
+            frames: &mut [super::Frame<'_, '_>],
+            order: &[u8],
+        ) {
+            // SAFETY: as above.
+            unsafe {
+                match order.len() {
+                    1 => Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order),
+                    _ if const { super::is_half(PASS) } => super::only_one_frame(),
+                    _ => Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order),
+                }
+            }
+        }
+    };
+    (
+        pipeline of $step:literal rows $(or 1 x $chunks:literal)?,
+        short frames $($together:literal of $rows:literal rows),+
+    ) => {
+        const GCM_FRAMES: usize = super::WINDOW;
+
+        unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+            self,
+            frames: &mut [super::Frame<'_, '_>],
+            order: &[u8],
+        ) {
+            const SHORT: usize = *[$($rows),+].last().unwrap();
+            const { assert!($step <= SHORT) };
+            let mut rest = order;
+            while let [longest, ..] = rest {
+                let lanes = <Self as super::Machine>::LANES;
+                let rows = super::gcm_pipeline::rows_of(lanes, frames[usize::from(*longest)].len);
+                let (alike, others) = rest.split_at(super::gcm_pipeline::alike(frames, rest, lanes, SHORT));
+                // SAFETY: as above. These frames have `rows` rows each, or more than `SHORT` rows.
+                unsafe {
+                    match rows {
+                        $($rows => {
+                            // Halves are measured on single frames, so they require no other kernel.
+                            let alone = const { super::is_half(PASS) } || alike.len() == 1;
+                            let together = if alone { 0 } else { alike.len() / lanes * lanes };
+                            let (together, left) = alike.split_at(together);
+                            if const { !super::is_half(PASS) } {
+                                if SHARED {
+                                    Self::run::<super::ShortGcm<PASS, true, $rows, $together>, _>(self, frames, together);
+                                } else {
+                                    Self::run::<super::ShortGcm<PASS, false, $rows, $together>, _>(self, frames, together);
+                                }
+                            }
+                            Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
+                        })+
+                        // A single frame fills no pipeline.
+                        $(_ if alike.len() == 1 => {
+                            Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, alike);
+                        })?
+                        _ if alike.len() == 1 || const { super::is_half(PASS) } => {
+                            Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike);
+                        }
+                        _ => {
+                            if const { !super::is_half(PASS) } {
+                                Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike);
+                            }
+                        }
+                    }
+                }
+                rest = others;
+            }
+        }
+    };
+}
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use gcm_entry;
+
 /// CCM with `KEYS` round keys over up to `G` registers.
 struct Ccm<const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool>;
 
@@ -534,7 +661,7 @@ impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHAR
             ccm::ccm::<M, _, G, PASS, false>(m, &keys, &mut group)
         };
         for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
-            hand_out(&m.lanes(mic), frames, members);
+            hand_out::<PASS>(&m.lanes(mic), frames, members);
         }
     }
 }
@@ -556,7 +683,50 @@ impl<M: Machine, const KEYS: usize, const G: usize, const U: usize, const PASS: 
             let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
             gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
         };
-        hand_out(&mics, frames, order);
+        hand_out::<PASS>(&mics, frames, order);
+    }
+}
+
+/// GCM over frames of `R` rows, one after another.
+#[cfg(target_arch = "x86_64")]
+struct ShortGcmAlone<const PASS: Pass, const R: usize>;
+
+#[cfg(target_arch = "x86_64")]
+impl<M: Pipelined, const PASS: Pass, const R: usize> Kernel<M> for ShortGcmAlone<PASS, R> {
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        // SAFETY: the caller promises frames of R rows.
+        unsafe { gcm_pipeline::alone::<M, PASS, R>(m, frames, order) };
+    }
+}
+
+/// GCM over frames of `R` rows, `G` at a time.
+#[cfg(target_arch = "x86_64")]
+struct ShortGcm<const PASS: Pass, const SHARED: bool, const R: usize, const G: usize>;
+
+#[cfg(target_arch = "x86_64")]
+impl<M: Pipelined, const PASS: Pass, const SHARED: bool, const R: usize, const G: usize> Kernel<M>
+    for ShortGcm<PASS, SHARED, R, G>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        // SAFETY: the caller promises frames of R rows.
+        unsafe { gcm_pipeline::short::<M, PASS, SHARED, R, G>(m, frames, order) };
+    }
+}
+
+/// GCM over frames of more than `U` rows, `U` rows per step.
+#[cfg(target_arch = "x86_64")]
+struct LongGcm<const PASS: Pass, const SHARED: bool, const U: usize>;
+
+#[cfg(target_arch = "x86_64")]
+impl<M: Pipelined, const PASS: Pass, const SHARED: bool, const U: usize> Kernel<M>
+    for LongGcm<PASS, SHARED, U>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        // SAFETY: the caller promises frames of more than U rows.
+        unsafe { gcm_pipeline::long::<M, PASS, SHARED, U>(m, frames, order) };
     }
 }
 
@@ -584,14 +754,17 @@ impl<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED:
             // SAFETY: the caller promises equal numbers of whole chunks in all rows.
             unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
         }
-        hand_out(&mics, frames, order);
+        hand_out::<PASS>(&mics, frames, order);
     }
 }
 
-/// Stores each frame's MIC.
+/// Hands each frame its MIC.
 #[inline(always)]
-fn hand_out(mics: &[[u8; 16]], frames: &mut [Frame<'_, '_>], order: &[u8]) {
-    for (mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
+fn hand_out<const PASS: Pass>(mics: &[[u8; 16]], frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    if !authenticates(PASS) {
+        return;
+    }
+    for (&mic, &member) in mics.iter().zip(order) {
+        frames[usize::from(member)].take_mic::<PASS>(mic);
     }
 }

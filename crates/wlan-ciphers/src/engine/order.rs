@@ -13,7 +13,7 @@ use super::{Frame, protect_ordered};
 /// can carry are far shorter (9.2.4.7.1), so GCMP has the same limit.
 pub(crate) const MAX_PAYLOAD_LEN: usize = 0xffff;
 
-/// Maximum frames that are sorted together.
+/// Maximum frames that are processed together.
 pub(crate) const WINDOW: usize = 128;
 
 /// The indices of a window, in order.
@@ -28,42 +28,75 @@ const IN_PLACE: [u8; WINDOW] = {
 };
 const _: () = assert!(WINDOW <= 1 << u8::BITS);
 
-/// Sorts up to [`WINDOW`] frames by kind and length, and makes a pass over each.
-///
-/// # Panics
-/// If there are more frames, or if a batch of several lengths has a payload longer than [`MAX_PAYLOAD_LEN`].
-pub(crate) fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>]) {
-    let [first, rest @ ..] = &*frames else {
-        return;
-    };
-    // Most batches have frames of one kind and length, which need no sorting.
-    if rest.iter().all(|frame| frame.is_like(first)) {
-        let order = &IN_PLACE[..frames.len()];
-        // SAFETY: the indices are distinct, and all payloads have the same length.
-        return unsafe { protect_ordered::<PASS>(frames, order) };
+/// Up to [`WINDOW`] frames that are processed together.
+pub(crate) struct Window<'a, 'k>(ArrayVec<Frame<'a, 'k>, WINDOW>);
+
+impl<'a, 'k> Window<'a, 'k> {
+    /// No frames.
+    #[inline(always)]
+    pub(crate) fn new() -> Window<'a, 'k> {
+        Window(ArrayVec::new())
     }
-    // Sort by kind, then length from long to short, then index.
-    let mut order: ArrayVec<u32, WINDOW> = ArrayVec::new();
-    for (frame, place) in frames.iter().zip(0..) {
-        let shortness = MAX_PAYLOAD_LEN.checked_sub(frame.payload_len());
-        let shortness = shortness.expect("no payload is longer than 65535 octets") as u32;
-        order.push(u32::from(frame.kind().rank()) << 24 | shortness << 8 | place);
+
+    /// Adds a frame.
+    ///
+    /// # Panics
+    /// If the window is full.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, frame: Frame<'a, 'k>) {
+        self.0.push(frame);
     }
-    order.sort_unstable();
-    let mut places: ArrayVec<u8, WINDOW> = ArrayVec::new();
-    for rank in order {
-        places.push(rank.to_le_bytes()[0]);
+
+    /// The frames, in the order in which they were added.
+    #[inline(always)]
+    pub(crate) fn frames(&mut self) -> &mut [Frame<'a, 'k>] {
+        &mut self.0
     }
-    let mut rest = &places[..];
-    while let [first, ..] = rest {
-        let kind = frames[usize::from(*first)].kind();
-        let alike = rest
-            .iter()
-            .take_while(|&&place| frames[usize::from(place)].kind() == kind)
-            .count();
-        let (of_kind, others) = rest.split_at(alike);
-        // SAFETY: the indices are distinct. Within a kind they are sorted from the longest payload to the shortest.
-        unsafe { protect_ordered::<PASS>(frames, of_kind) };
-        rest = others;
+
+    /// Makes a pass over each frame.
+    ///
+    /// # Panics
+    /// If frames of several lengths or kinds have a payload longer than [`MAX_PAYLOAD_LEN`].
+    pub(crate) fn protect<const PASS: Pass>(&mut self) {
+        let frames = &mut self.0[..];
+        let Some(first) = frames.first() else {
+            return;
+        };
+        let Frame { len, key, .. } = *first;
+        let one_key = frames.iter().all(|frame| core::ptr::eq(frame.key, key));
+        let one_kind = one_key || frames.iter().all(|frame| frame.kind() == key.kind);
+        // Most windows have frames of one kind and length, which require no sorting.
+        if one_kind && frames.iter().all(|frame| frame.len == len) {
+            let order = &IN_PLACE[..frames.len()];
+            // SAFETY: the indices are distinct, and all payloads have the same length.
+            return unsafe { protect_ordered::<PASS>(frames, order, one_key) };
+        }
+        // Sort by kind, then length from long to short, then index.
+        let mut order: ArrayVec<u32, WINDOW> = ArrayVec::new();
+        for (frame, place) in frames.iter().zip(0..) {
+            let shortness = MAX_PAYLOAD_LEN.checked_sub(frame.len);
+            let shortness = shortness.expect("no payload is longer than 65535 octets") as u32;
+            order.push(u32::from(frame.kind().rank()) << 24 | shortness << 8 | place);
+        }
+        order.sort_unstable();
+        let mut places: ArrayVec<u8, WINDOW> = ArrayVec::new();
+        for rank in order {
+            places.push(rank.to_le_bytes()[0]);
+        }
+        let mut rest = &places[..];
+        while let [first, ..] = rest {
+            let kind = frames[usize::from(*first)].kind();
+            let alike = if one_kind {
+                rest.len()
+            } else {
+                rest.iter()
+                    .take_while(|&&place| frames[usize::from(place)].kind() == kind)
+                    .count()
+            };
+            let (of_kind, others) = rest.split_at(alike);
+            // SAFETY: the indices are distinct. Within a kind they are sorted from the longest payload to the shortest.
+            unsafe { protect_ordered::<PASS>(frames, of_kind, one_key) };
+            rest = others;
+        }
     }
 }

@@ -15,6 +15,11 @@ pub(crate) const MIC: Pass = 2;
 /// The key stream of sealing alone, without a MIC.
 pub(crate) const CTR: Pass = 3;
 
+/// Whether a pass is one half of sealing, which is measured on single frames only.
+pub(super) const fn is_half(pass: Pass) -> bool {
+    pass == MIC || pass == CTR
+}
+
 /// Whether a pass computes the MIC.
 pub(super) const fn authenticates(pass: Pass) -> bool {
     pass != CTR
@@ -23,9 +28,4 @@ pub(super) const fn authenticates(pass: Pass) -> bool {
 /// Whether a pass changes the payload.
 pub(super) const fn enciphers(pass: Pass) -> bool {
     pass != MIC
-}
-
-/// Whether a pass is one half of sealing.
-pub(super) const fn is_half(pass: Pass) -> bool {
-    !(authenticates(pass) && enciphers(pass))
 }

@@ -5,22 +5,15 @@
 //! product is `a * b * x^-128` modulo x^128 + x^127 + x^126 + x^121 + 1. No table lookup and no branch depends on a
 //! secret.
 
-/// Number of stored powers of the hash key, and therefore of blocks per reduction of GHASH.
-pub(super) const POWERS: usize = 32;
+/// Number of stored powers of the hash key, and therefore the maximum of blocks per reduction of GHASH.
+pub(super) const POWERS: usize = 65;
 
 /// A sum of 128 by 128 bit products, low half first.
 pub(super) type Product = [u64; 4];
 
-/// Powers 1 to [`POWERS`] of the hash key H in this representation, least significant octet first.
-pub(super) fn powers(hash_key: &[u8; 16]) -> [[u8; 16]; POWERS] {
-    let h = times_x(u128::from_be_bytes(*hash_key));
-    let mut power = h;
-    let mut powers = [[0; 16]; POWERS];
-    for kept in &mut powers {
-        *kept = power.to_le_bytes();
-        power = reduce(add_product([0; 4], power, h));
-    }
-    powers
+/// The hash key H in this representation, least significant octet first: its first stored power.
+pub(super) fn hash_key(hash_key: &[u8; 16]) -> [u8; 16] {
+    times_x(u128::from_be_bytes(*hash_key)).to_le_bytes()
 }
 
 /// mulX_POLYVAL of RFC 8452 appendix A.

@@ -1,9 +1,11 @@
 //! An expanded temporal key: AES round keys (FIPS 197 5.2) and, for GCM, powers of the hash key.
 
+use core::mem::offset_of;
+
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::polyval::{self, POWERS};
-use super::{AnyMachine, Backend, bitslice};
+use super::{AnyMachine, Backend, bitslice, gmac, perform};
 
 /// Number of round keys of AES-256, the maximum.
 const MAX_KEYS: usize = 15;
@@ -56,6 +58,8 @@ pub(crate) struct Schedule {
     pub(super) rounds: [[u8; 16]; MAX_KEYS],
     /// Powers [`POWERS`] down to 1 of the hash key, then zeros; in the order and representation of [`polyval`].
     powers: [[u8; 16]; POWERS + NO_POWERS],
+    /// At the place of a power, the sum of its halves and that of the power [`Machine::LANES`] below.
+    halves: [[u8; 16]; POWERS + NO_POWERS],
     #[zeroize(skip)]
     pub(crate) kind: Kind,
 }
@@ -67,6 +71,7 @@ impl Schedule {
         let mut schedule = Schedule {
             rounds: [[0; 16]; MAX_KEYS],
             powers: [[0; 16]; POWERS + NO_POWERS],
+            halves: [[0; 16]; POWERS + NO_POWERS],
             kind: Kind {
                 backend,
                 machine,
@@ -76,9 +81,7 @@ impl Schedule {
         };
         schedule.expand(key);
         if mode == Mode::Gcm {
-            let hash_key = schedule.encrypt(&[0; 16]);
-            schedule.powers[..POWERS].copy_from_slice(&polyval::powers(&hash_key));
-            schedule.powers[..POWERS].reverse();
+            schedule.expand_hash_key();
         }
         Some(schedule)
     }
@@ -89,6 +92,17 @@ impl Schedule {
         &self.powers[POWERS - exponent]
     }
 
+    /// The address of the powers `exponent`, `exponent - 1`, ..., 1, which [`MAX_LANES`] zeros follow.
+    #[inline(always)]
+    pub(super) fn powers_at(&self, exponent: usize) -> *const u8 {
+        core::ptr::from_ref(self)
+            .cast::<u8>()
+            .wrapping_add(offset_of!(Schedule, powers) + 16 * (POWERS - exponent))
+    }
+
+    /// Octets from a power to the sums of halves at its place.
+    pub(super) const HALVES_AFTER_POWERS: usize = offset_of!(Schedule, halves) - offset_of!(Schedule, powers);
+
     /// The powers `from`, `from - 1`, ... and zeros for exponents below 1.
     #[inline(always)]
     pub(super) fn powers_from(&self, from: usize) -> &[[u8; 16]; MAX_LANES] {
@@ -96,13 +110,28 @@ impl Schedule {
         powers.expect("zeros follow the powers")
     }
 
-    /// AES of one block, for uses where speed does not matter.
+    /// AES of one block.
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
-        let mut planes = [bitslice::Planes::default(); MAX_KEYS];
-        for (planes, key) in planes.iter_mut().zip(&self.rounds) {
-            *planes = bitslice::slice(&[*key; bitslice::BLOCKS]);
+        gmac::encrypt(self, *block)
+    }
+
+    /// Computes the powers of the hash key of GCM.
+    fn expand_hash_key(&mut self) {
+        let mut hash_key = self.encrypt(&[0; 16]);
+        let mut h = polyval::hash_key(&hash_key);
+        let powers = self.powers.first_chunk_mut().expect("zeros follow the powers");
+        let lanes = perform(self.kind, gmac::Powers { h: &h, powers });
+        for place in 0..POWERS {
+            let half = |power: &[u8; 16]| {
+                let power = u128::from_le_bytes(*power);
+                (power ^ power >> 64) as u64
+            };
+            let below = self.powers.get(place + lanes).map_or(0, half);
+            self.halves[place] =
+                (u128::from(half(&self.powers[place])) | u128::from(below) << 64).to_le_bytes();
         }
-        bitslice::encrypt(&planes[..self.kind.keys], &[*block; bitslice::BLOCKS])[0]
+        hash_key.zeroize();
+        h.zeroize();
     }
 
     fn expand(&mut self, key: &[u8]) {

@@ -16,7 +16,7 @@ pub(super) struct Vaes256(());
 super::entries!(
     Vaes256, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
     ccm 8 or 1 by Vaes256::aesni,
-    gcm 4 or 1 x 8,
+    gcm (pipeline of 4 rows, short frames 2 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows, 1 of 9 rows),
     lanes (2 by |m| m, 1 in 4) (4 by |m| m, 2 in 4) (8 by |m| m, 4 in 4)
 );
 
@@ -281,6 +281,29 @@ impl AesRounds for Vaes256 {
     fn last_round(self, state: __m256i, key: __m256i) -> __m256i {
         // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_aesenclast_epi128(state, key) }
+    }
+
+    #[inline(always)]
+    fn halves(self, x: __m256i, power: __m256i, sums: __m256i, high: bool) -> [__m256i; 3] {
+        // SAFETY: `self` proves the CPU's features.
+        unsafe {
+            let folded = self.add_halves(x);
+            [
+                _mm256_clmulepi64_epi128::<0x00>(x, power),
+                if high {
+                    _mm256_clmulepi64_epi128::<0x10>(folded, sums)
+                } else {
+                    _mm256_clmulepi64_epi128::<0x00>(folded, sums)
+                },
+                _mm256_clmulepi64_epi128::<0x11>(x, power),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn add_halves(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
+        self.xor(x, unsafe { _mm256_shuffle_epi32::<0x4e>(x) })
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Vaes512(());
 super::entries!(
     Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
     ccm 4 or 1 by Vaes512::aesni,
-    gcm 3 or 1 x 4,
+    gcm (pipeline of 4 rows or 1 x 4, short frames 4 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows),
     lanes (2 by Vaes512::vaes256, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
 
@@ -42,10 +42,14 @@ impl Vaes512 {
     }
 }
 
-/// The octet mask of a span of 0 to 64 octets.
+/// The octet mask of a span that ends at octet 64 or before.
+///
+/// # Safety
+/// The CPU is a [`Vaes512`].
 #[inline(always)]
-fn octets_of(span: Range<usize>) -> u64 {
-    (((1u128 << span.len()) - 1) as u64) << span.start
+unsafe fn octets_of(span: Range<usize>) -> u64 {
+    // SAFETY: the caller promises the CPU.
+    unsafe { _bzhi_u64(!0 << span.start, span.end as u32) }
 }
 
 impl Machine for Vaes512 {
@@ -161,9 +165,9 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: __m512i) -> __m512i {
-        let mask = octets_of(span);
         // SAFETY: `self` proves the CPU's features. The mask leaves only the octets that the caller promises.
         unsafe {
+            let mask = octets_of(span);
             _mm512_mask_storeu_epi8(at.cast(), mask, blocks);
             _mm512_maskz_mov_epi8(mask, blocks)
         }
@@ -284,6 +288,29 @@ impl AesRounds for Vaes512 {
     fn last_round(self, state: __m512i, key: __m512i) -> __m512i {
         // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_aesenclast_epi128(state, key) }
+    }
+
+    #[inline(always)]
+    fn halves(self, x: __m512i, power: __m512i, sums: __m512i, high: bool) -> [__m512i; 3] {
+        // SAFETY: `self` proves the CPU's features.
+        unsafe {
+            let folded = self.add_halves(x);
+            [
+                _mm512_clmulepi64_epi128::<0x00>(x, power),
+                if high {
+                    _mm512_clmulepi64_epi128::<0x10>(folded, sums)
+                } else {
+                    _mm512_clmulepi64_epi128::<0x00>(folded, sums)
+                },
+                _mm512_clmulepi64_epi128::<0x11>(x, power),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn add_halves(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
+        self.xor(x, unsafe { _mm512_shuffle_epi32::<0x4e>(x) })
     }
 }
 

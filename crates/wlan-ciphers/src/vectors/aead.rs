@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{MpduVector, Octets, Reach, load, ran};
 use crate::Backend;
 use crate::engine::pass::{OPEN, Pass, SEAL};
-use crate::engine::{self, Blocks, Frame, Mode, Schedule};
+use crate::engine::{Blocks, Frame, Mode, Schedule, Window};
 
 /// Octets before the payload, as many as the kernels may read there.
 const HEADER_LEN: usize = 32;
@@ -167,21 +167,25 @@ fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
     // The octets around the payload must not change.
     let around = |text: Vec<u8>| [&[0xee; HEADER_LEN], &text[..], &[0xee; 16]].concat();
     let mut buffers: Vec<_> = vectors.iter().map(|v| around(text(v))).collect();
-    let mut frames: Vec<_> = (buffers.iter_mut().zip(vectors).zip(&keys))
-        .map(|((buffer, v), key)| {
-            let payload = HEADER_LEN..buffer.len() - 16;
-            Frame::new(buffer, payload, key, v.blocks(mode, key))
-        })
-        .collect();
-    engine::protect::<PASS>(&mut frames);
+    let mut window = Window::new();
+    for ((buffer, v), key) in buffers.iter_mut().zip(vectors).zip(&keys) {
+        let payload = HEADER_LEN..buffer.len() - 16;
+        window.push(Frame::new(buffer, payload, key, v.blocks(mode, key)));
+    }
+    window.protect::<PASS>();
+    let frames = window.frames().iter_mut();
     let done = frames
-        .iter_mut()
         .map(|frame| {
             let (mic, payload, rest) = frame.parts();
-            assert_eq!(rest, [0xee; 16]);
-            (payload.to_vec(), mic)
+            if PASS == OPEN {
+                assert_eq!(rest, [0xee; 16]);
+                (payload.to_vec(), mic)
+            } else {
+                (payload.to_vec(), rest.try_into().unwrap())
+            }
         })
         .collect();
+    drop(window);
     for buffer in &buffers {
         assert_eq!(buffer[..HEADER_LEN], [0xee; HEADER_LEN]);
     }
