@@ -5,9 +5,9 @@
 //! use wlan_ciphers::prepared::{Packet, open, seal};
 //! use wlan_ciphers::{Suite, TemporalKey};
 //! let key = TemporalKey::new(Suite::Gcmp128, &[7; 16]).unwrap();
-//! let mut buffer = *b"................................to be sealed(space for MIC)";
+//! let mut buffer = *b"................................to be sealed(place of a MIC)";
 //! fn packet(buffer: &mut [u8]) -> Packet<'_> {
-//!     Packet { buffer, payload: 32..44, nonce: [1; 12], aad: [2; 32], aad_len: 24 }
+//!     Packet { buffer, payload: 32..44, nonce: [1; 12], aad: [2; 32], aad_len: 32 }
 //! }
 //! seal([(&key, packet(&mut buffer))].into_iter());
 //! assert!(open([(&key, packet(&mut buffer))].into_iter()));

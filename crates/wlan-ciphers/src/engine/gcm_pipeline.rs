@@ -357,7 +357,7 @@ fn finish<M: Pipelined, const PASS: Pass>(m: M, frames: &mut [Frame<'_, '_>], or
     hand_out::<PASS>(&mics, frames, order);
 }
 
-/// The round keys of AES in every lane, except those that only AES-256 has.
+/// Round keys 0 to 9 and the last one, in every lane. A step reads the four more of AES-256 from the schedule.
 struct RoundKeys<M: Machine> {
     rounds: [M::Block; ROUNDS + 1],
     last: M::Block,

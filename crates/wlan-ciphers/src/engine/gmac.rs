@@ -1,11 +1,11 @@
-//! The hash key of GCM and its powers, and GMAC (NIST SP 800-38D 6.4), for one message at a time.
+//! Expansion of a key with the powers of the hash key of GCM, and GMAC (NIST SP 800-38D 6.4), for one message at a time.
 #![allow(unsafe_code)]
 
 use zeroize::Zeroize;
 
 use super::machine::{Keys, MAX_LANES, Machine};
-use super::polyval::POWERS;
-use super::{Schedule, Task, perform};
+use super::polyval::{self, POWERS};
+use super::{AnyMachine, Backend, Kind, Mode, Schedule, Task, perform};
 
 /// Blocks of GHASH between two reductions, a multiple of the lanes of every machine.
 const RUN: usize = POWERS / MAX_LANES * MAX_LANES;
@@ -28,12 +28,34 @@ impl<const KEYS: usize> Task for Encrypt<'_, KEYS> {
     }
 }
 
-/// AES of one block.
-pub(super) fn encrypt(key: &Schedule, block: [u8; 16]) -> [u8; 16] {
-    if key.kind.keys == 11 {
-        perform(key.kind, Encrypt::<11> { key, block })
-    } else {
-        perform(key.kind, Encrypt::<15> { key, block })
+impl Schedule {
+    /// Expands a key of 16 or 32 octets, if this CPU supports the backend.
+    pub(crate) fn new(key: &[u8], mode: Mode, backend: Backend) -> Option<Schedule> {
+        let kind = Kind {
+            backend,
+            machine: AnyMachine::detect(backend)?,
+            mode,
+            keys: key.len() / 4 + 7,
+        };
+        let mut schedule = Schedule::of_rounds(key, kind);
+        if mode == Mode::Gcm {
+            let mut hash_key = schedule.encrypt(&[0; 16]);
+            let mut h = polyval::hash_key(&hash_key);
+            schedule.store_powers(|powers| perform(kind, Powers { h: &h, powers }));
+            hash_key.zeroize();
+            h.zeroize();
+        }
+        Some(schedule)
+    }
+
+    /// AES of one block.
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        let (key, block) = (self, *block);
+        if self.kind.keys == 11 {
+            perform(self.kind, Encrypt::<11> { key, block })
+        } else {
+            perform(self.kind, Encrypt::<15> { key, block })
+        }
     }
 }
 
@@ -81,7 +103,7 @@ pub(crate) fn gmac(key: &Schedule, nonce: &[u8; 12], parts: &[&[u8]]) -> [u8; 16
     let mut j0 = [0; 16];
     j0[..12].copy_from_slice(nonce);
     j0[15] = 1;
-    (u128::from_ne_bytes(hash) ^ u128::from_ne_bytes(encrypt(key, j0))).to_ne_bytes()
+    (u128::from_ne_bytes(hash) ^ u128::from_ne_bytes(key.encrypt(&j0))).to_ne_bytes()
 }
 
 /// GHASH of a message that arrives in parts.
@@ -124,10 +146,10 @@ impl Ghash<'_> {
 }
 
 /// The powers of the hash key, in descending order.
-pub(super) struct Powers<'a> {
+struct Powers<'a> {
     /// The hash key times x, as [`polyval`](super::polyval) represents it.
-    pub(super) h: &'a [u8; 16],
-    pub(super) powers: &'a mut [[u8; 16]; POWERS],
+    h: &'a [u8; 16],
+    powers: &'a mut [[u8; 16]; POWERS],
 }
 
 impl Task for Powers<'_> {

@@ -4,8 +4,8 @@ use core::mem::offset_of;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::polyval::{self, POWERS};
-use super::{AnyMachine, Backend, bitslice, gmac, perform};
+use super::polyval::POWERS;
+use super::{AnyMachine, Backend, bitslice};
 
 /// Number of round keys of AES-256, the maximum.
 const MAX_KEYS: usize = 15;
@@ -56,7 +56,8 @@ impl Kind {
 pub(crate) struct Schedule {
     /// Round keys. Entries from `kind.keys` on are zero.
     pub(super) rounds: [[u8; 16]; MAX_KEYS],
-    /// Powers [`POWERS`] down to 1 of the hash key, then zeros; in the order and representation of [`polyval`].
+    /// Powers [`POWERS`] down to 1 of the hash key, then zeros; in the order and representation of
+    /// [`polyval`](super::polyval).
     powers: [[u8; 16]; POWERS + NO_POWERS],
     /// At the place of a power, the sum of its halves and that of the power [`Machine::LANES`] below.
     halves: [[u8; 16]; POWERS + NO_POWERS],
@@ -65,25 +66,16 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Expands a key of 16 or 32 octets, if this CPU supports the backend.
-    pub(crate) fn new(key: &[u8], mode: Mode, backend: Backend) -> Option<Schedule> {
-        let machine = AnyMachine::detect(backend)?;
+    /// The round keys of a key of 16 or 32 octets, without the powers of its hash key.
+    pub(super) fn of_rounds(key: &[u8], kind: Kind) -> Schedule {
         let mut schedule = Schedule {
             rounds: [[0; 16]; MAX_KEYS],
             powers: [[0; 16]; POWERS + NO_POWERS],
             halves: [[0; 16]; POWERS + NO_POWERS],
-            kind: Kind {
-                backend,
-                machine,
-                mode,
-                keys: key.len() / 4 + 7,
-            },
+            kind,
         };
         schedule.expand(key);
-        if mode == Mode::Gcm {
-            schedule.expand_hash_key();
-        }
-        Some(schedule)
+        schedule
     }
 
     /// The hash key to the power `exponent`, 1 to [`POWERS`].
@@ -110,17 +102,10 @@ impl Schedule {
         powers.expect("zeros follow the powers")
     }
 
-    /// AES of one block.
-    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
-        gmac::encrypt(self, *block)
-    }
-
-    /// Computes the powers of the hash key of GCM.
-    fn expand_hash_key(&mut self) {
-        let mut hash_key = self.encrypt(&[0; 16]);
-        let mut h = polyval::hash_key(&hash_key);
-        let powers = self.powers.first_chunk_mut().expect("zeros follow the powers");
-        let lanes = perform(self.kind, gmac::Powers { h: &h, powers });
+    /// Stores the powers of the hash key, which `fill` computes in descending order. `fill` returns the lanes of the
+    /// machine.
+    pub(super) fn store_powers(&mut self, fill: impl FnOnce(&mut [[u8; 16]; POWERS]) -> usize) {
+        let lanes = fill(self.powers.first_chunk_mut().expect("zeros follow the powers"));
         for place in 0..POWERS {
             let half = |power: &[u8; 16]| {
                 let power = u128::from_le_bytes(*power);
@@ -130,8 +115,6 @@ impl Schedule {
             self.halves[place] =
                 (u128::from(half(&self.powers[place])) | u128::from(below) << 64).to_le_bytes();
         }
-        hash_key.zeroize();
-        h.zeroize();
     }
 
     fn expand(&mut self, key: &[u8]) {
