@@ -2,7 +2,7 @@
 
 Each study runs in lab air in virtual time and in lab sim, with the durations and levels of --quick and some more
 repeats: in virtual time, runs differ by their seeds alone, so intervals are narrow after few of them.
-The CPU load of hosts exists only in real time: `CPU` runs there, and its runs are invalid if the machine is too busy.
+CPU times exist only in real time: the studies of `IN_REAL_TIME` also run there, and runs on a busy machine are invalid.
 Interrupted, the command resumes. The results stay in results/papers.
 """
 
@@ -15,8 +15,11 @@ import tomli_w
 from runs import AIRTOLL, complete, perform, words_of
 
 STUDIES: Final = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
-CPU: Final = "kolahi-11ac"
-"""The study whose paper has figures of the CPU."""
+IN_REAL_TIME: Final = {
+    "hayajneh-enhanced": (["video", "engine"], 4),
+    "kolahi-11ac": (["throughput"], 10),
+}
+"""Studies whose paper has figures of the CPU, with the probes that measure them, and repeats."""
 
 REPEATS: Final = 4
 """Repeats of a study, unless it requires more or has fewer."""
@@ -38,11 +41,14 @@ def reduced(name: str) -> dict[str, Any]:
     return study
 
 
-def of_hosts(study: dict[str, Any]) -> dict[str, Any]:
-    """The study with frames sealed by the hosts, for the CPU alone."""
+def in_real_time(study: dict[str, Any], probes: list[str], repeats: int) -> dict[str, Any]:
+    """The study of these probes with frames sealed by the hosts. The settings of its link are those of a card."""
     factors = study["factors"] | {"crypto_at": ["host"]}
-    method = study["method"] | {"probes": ["throughput"], "duration": "1 s", "repeats": 10}
-    return study | {"factors": factors, "method": method}
+    method = study["method"] | {"probes": probes, "duration": "1 s", "repeats": repeats}
+    return {key: value for key, value in study.items() if key != "link"} | {
+        "factors": factors,
+        "method": method,
+    }
 
 
 def run(study: dict[str, Any], out: Path, *options: str) -> None:
@@ -50,7 +56,7 @@ def run(study: dict[str, Any], out: Path, *options: str) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     file = out.with_suffix(".toml")
     if out.exists():
-        complete(str(out), "--resume")
+        complete(str(out), "--resume", "--allow-mixed")  # the record names the version of each part
     else:
         file.write_text(tomli_w.dumps(study), encoding="utf-8")
         perform(str(file), out, *options)
@@ -66,8 +72,8 @@ def main() -> None:
         study = reduced(name)
         run(study, RESULTS / f"{name}-air", "--clock", "virtual", "--workers", given.workers)
         run(study, RESULTS / f"{name}-sim", "--lab", "sim")
-        if name == CPU:
-            run(of_hosts(study), RESULTS / f"{name}-cpu")
+        if name in IN_REAL_TIME:
+            run(in_real_time(study, *IN_REAL_TIME[name]), RESULTS / f"{name}-cpu")
     if given.pages is not None:
         results = (str(path) for path in sorted(RESULTS.iterdir()) if path.is_dir())
         subprocess.run([AIRTOLL, "report", *results, "--pages", str(given.pages)], check=True)
