@@ -7,6 +7,7 @@ allows only scripts with known hashes and loads nothing.
 import base64
 import hashlib
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ MAX_RUNS_WITH_FACTS = 500
 """With more runs, the page names the files of the facts instead of including the facts."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:B|dB|MHz|Mbit/s|ms|points|s|us)\b)")
 _FILTERED = ("transport", "ip", "packet_size", "security")
 
 
@@ -141,13 +143,20 @@ def _policy(scripts: Sequence[str]) -> str:
 @cache
 def environment() -> jinja2.Environment:
     """The templates, with automatic escaping."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = _unbroken
+    return environment
+
+
+def _unbroken(text: str) -> str:
+    """The text without line breaks between a number and its unit."""
+    return _SPACE_BEFORE_UNIT.sub("\u00a0", text)
 
 
 def _runs(data: ReportData, surroundings: facts.Environment, directory: Path) -> list[RunRow]:
