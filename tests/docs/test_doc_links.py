@@ -28,7 +28,10 @@ def test_the_navigation_has_every_page_once() -> None:
     assert len(listed) == len(set(listed))
     stored = {path.relative_to(DOCS).as_posix() for path in (*DOCS.rglob("*.md"), *generated())}
     beside = set(listed) - stored
-    assert stored <= set(listed)
+    of_papers = {
+        path for path in stored if path.startswith("measurements/papers/")
+    }  # a hook of the site adds these
+    assert stored - of_papers <= set(listed)
     assert all((ROOT / path).exists() for path in beside)
 
 

@@ -34,7 +34,7 @@ class PlainHost(AgentHost):
         environment = [] if path is None else ["env", f"PATH={path}:{os.environ['PATH']}"]
         connection = Connection(name, [*prefix, *environment, agent, "serve"])
         CONNECTIONS.append(connection)
-        super().__init__(name, connection, [agent])
+        super().__init__(connection)
 
 
 class FakeCounters:
