@@ -46,9 +46,15 @@ def serving(host: Host, argv: Sequence[str], transport: Transport, port: int, wh
     if host.listens(transport, port):
         raise AirtollError(f"{what}: port {port} is in use")
     with started(host, argv) as server:
-        listens = host.listens(transport, port, LISTEN_TIMEOUT_S, server)
-        if not listens and server.poll() is None:
-            raise AirtollError(f"{what} does not listen on port {port} after {LISTEN_TIMEOUT_S:.0f} s")
+        if not host.listens(transport, port, LISTEN_TIMEOUT_S, server):
+            try:
+                server.wait(
+                    1.0
+                )  # the host may report a port that will never be open before it reports the exit
+            except subprocess.TimeoutExpired:
+                raise AirtollError(
+                    f"{what} does not listen on port {port} after {LISTEN_TIMEOUT_S:.0f} s"
+                ) from None
         yield server
 
 
