@@ -12,7 +12,7 @@ from typing import Final
 
 RATIO: Final = re.compile(r"\bratio\b|relative to|compared with|% of limit")
 TOLERANCE: Final = 0.1
-"""The part of a ratio by which it differs between runs of the same program."""
+"""Relative difference of a ratio between runs of the same program."""
 
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 

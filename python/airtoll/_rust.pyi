@@ -102,6 +102,7 @@ class Speed:
 class SpeedCase:
     payload_b: float
     limit_cycles_per_byte: float | None
+    limited_by: str | None
     speeds: list[Speed]  # fastest first
 
 def speed_host() -> SpeedHost: ...

@@ -26,7 +26,7 @@ from standard import (
 
 from airtoll.ciphers import Protection, Refused, ReplayWindow, backends, suites
 
-FEW = settings(max_examples=50, deadline=None)
+FEW = settings(max_examples=50)
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_a_sealed_batch_equals_openssl_and_opens_again(suite: str, data: st.Data
 @pytest.mark.parametrize("suite", AES)
 @pytest.mark.parametrize("backend", backends())
 @given(data=st.data())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_every_backend_agrees_with_openssl(suite: str, backend: str, data: st.DataObject) -> None:
     key = bytes(range(KEY_LENS[suite]))
     batch = data.draw(st.lists(frames(suite), min_size=1, max_size=20))

@@ -29,6 +29,7 @@ FIELDS = {
     "cycles_per_byte",
     "cycles_per_byte_quartiles",
     "limit_cycles_per_byte",
+    "limited_by",
 }
 
 
@@ -75,9 +76,26 @@ def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> 
         assert low <= m["gbit_per_s"] <= high
         if m["suite"] == "wep104":
             assert m["limit_cycles_per_byte"] is None
+            assert m["limited_by"] is None
         elif found["host"]["cycles_per_aes128_block"] is not None:
             # Both figures are measured: other load of the core can change one of them slightly.
             assert m["cycles_per_byte"] > 0.9 * m["limit_cycles_per_byte"]
+            ccm_chain = m["suite"] == "ccmp" and m["batch"] == 1
+            assert (m["limited_by"] == "chain") == ccm_chain
+
+
+def test_the_front_end_takes_a_part_of_sealing_a_batch(airtoll: Airtoll) -> None:
+    found = document(airtoll, "--suite", "ccmp", "--suite", "wep104", "--size", 64)
+    sealing = {
+        m["keys"]: m["cycles_per_byte"] * 64
+        for m in found["measurements"]
+        if (m["suite"], m["implementation"], m["operation"], m["batch"]) == ("ccmp", "airtoll", "seal", 96)
+        and m["cycles_per_byte"] is not None
+    }
+    front_end = {one["keys"]: one["cycles_per_frame"] for one in found["front_end"]}
+    assert front_end.keys() == sealing.keys()
+    assert {one["suite"] for one in found["front_end"]} <= {"ccmp"}
+    assert all(0 < front_end[keys] < sealing[keys] for keys in sealing)
 
 
 def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
@@ -137,7 +155,7 @@ def test_the_table_fits_100_columns(airtoll: Airtoll) -> None:
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 100
     rows = [line.split() for line in lines if line.startswith(("ccmp ", "enhanced8 "))]
-    assert len(rows) == 2 * 6
+    assert len(rows) == 2 * 7  # six ways, and the front end
     assert all(row[1] == "1500" for row in rows)
     assert "…" not in done.stdout
 
@@ -151,7 +169,7 @@ def test_markdown_and_figures(airtoll: Airtoll, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert path.read_bytes().lstrip().startswith(start)
         tables = [line.count("|") for line in done.stdout.splitlines() if line.startswith("|")]
-        assert len(set(tables)) <= 2  # measurements of single frames have one more column
+        assert len(set(tables)) <= 3  # single frames have one more column, and the front end has fewer
     assert b"https://" not in path.read_bytes().split(b"<script")[0]
 
 
@@ -199,15 +217,15 @@ def test_an_absent_library_leaves_the_rest(
     measure = speed.measure
 
     def ours_only(cases: list[speed.BenchmarkCase], backend: str) -> Any:
-        for case, measured in measure(cases, backend):
-            yield case, [m for m in measured if m.implementation == "airtoll"]
+        for case, measured, front_end in measure(cases, backend):
+            yield case, [m for m in measured if m.implementation == "airtoll"], front_end
 
     monkeypatch.setattr(speed, "measure", ours_only)
     benchmark(["gcmp"], ["64"], None, as_json=False, as_markdown=False, figure=None)
     printed = capsys.readouterr().out
     assert "left out: not built in" in printed
     row = next(line for line in printed.splitlines() if line.startswith("gcmp ")).split()
-    assert row[6:] == ["\N{EN DASH}"] * 6
+    assert row[7:] == ["\N{EN DASH}"] * 6
 
 
 def test_measurements_before_an_interrupt_are_printed(

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use wlan_ciphers::{Backend, Lanes, Suite};
-use wlan_peers::{Case, Effort, Figures, Library, Limit, Sizes, Who, measure};
+use wlan_peers::{Case, Effort, Figures, Library, Limit, Sizes, Who, clock, measure};
 
-const USAGE: &str = "usage: peers [--rounds N] [--all]";
+const USAGE: &str = "usage: peers [--rounds N] [--all | --markdown]";
 
 const SEAL_1500: Case = Case {
     suite: Suite::Ccmp128,
@@ -139,8 +139,104 @@ fn other_cases() -> Vec<Case> {
     cases
 }
 
+/// Suites, sizes and ways of the table that `--markdown` prints.
+fn cases_of_table() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
+        let of = |sizes| Case {
+            suite,
+            sizes,
+            ..SEAL_1500
+        };
+        cases.extend([64, 128, 512, 1500].map(|octets| of(Sizes::Fixed(octets))));
+        cases.push(of(Sizes::Imix));
+        let long = of(Sizes::Fixed(1500));
+        for octets in [128, 1500] {
+            cases.push(Case {
+                key_each: true,
+                ..of(Sizes::Fixed(octets))
+            });
+        }
+        cases.push(Case { open: true, ..long });
+        cases.push(Case {
+            one_by_one: true,
+            ..long
+        });
+    }
+    cases
+}
+
+/// Prints the page docs/measurements/ciphers-newest.md.
+fn print_page(limit: Limit, effort: Effort) {
+    println!("# Speed of frame protection beside newer libraries\n");
+    println!(
+        "`make -C benches/peers newest` measures this table. [Speed of frame protection](../explanation/ciphers.md)"
+    );
+    println!(
+        "describes the method. c/B: core cycles per byte of payload. Ratio: the library's time over airtoll's. The"
+    );
+    println!(
+        "rows with \"prepared\" give airtoll packets with prepared nonce and AAD, as the libraries take them.\n"
+    );
+    println!("    CPU       {}", clock::cpu_model().unwrap_or_default());
+    println!(
+        "    airtoll   {}, backend {}",
+        env!("CARGO_PKG_VERSION"),
+        Backend::detect()
+    );
+    for library in Library::ALL {
+        let version = library
+            .version()
+            .map_or_else(|absent| format!("left out: {absent}"), String::from);
+        println!("    {:9} {version}", library.name());
+    }
+    println!(
+        "\n| frames | payload B | airtoll c/B | % of limit | OpenSSL ratio | ipsec-mb ratio | ipsec-mb by |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
+    for case in cases_of_table() {
+        let figures =
+            measure(case, &[Backend::detect()], effort).unwrap_or_else(|fault| fail(&fault.to_string()));
+        let ways: [(&str, &dyn Fn(Who) -> bool); 2] = [
+            ("", &|who| matches!(who, Who::Airtoll(_))),
+            (", prepared", &|who| matches!(who, Who::Prepared(_))),
+        ];
+        for (way, ours) in ways {
+            let Some(ours) = best(&figures, ours) else {
+                continue;
+            };
+            let ratio = |library| {
+                best(&figures, of_library(library))
+                    .map_or_else(|| "-".to_string(), |theirs| format!("{:.2}x", theirs / ours))
+            };
+            let share = limit
+                .cycles_per_frame(&case)
+                .map_or(f64::NAN, |least| 100.0 * least / ours);
+            let by = figures
+                .best(of_library(Library::IpsecMb))
+                .map(|figure| figure.who);
+            let by = match by {
+                Some(Who::Peer(interface)) => interface.name(),
+                _ => "",
+            };
+            let sizes = case.sizes.to_string();
+            println!(
+                "| {}{way} | {} | {:.3} | {share:.0} | {} | {} | {by} |",
+                describe(&case)
+                    .replacen(&sizes, "", 1)
+                    .replace(" ,", ",")
+                    .trim_end(),
+                sizes.trim_end_matches(" B"),
+                ours / figures.payload_b,
+                ratio(Library::OpenSsl),
+                ratio(Library::IpsecMb),
+            );
+        }
+    }
+}
+
 fn main() {
-    let (mut rounds, mut all) = (60, false);
+    let (mut rounds, mut all, mut markdown) = (60, false, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -149,6 +245,7 @@ fn main() {
                 None => fail("--rounds requires a positive number"),
             },
             "--all" => all = true,
+            "--markdown" => markdown = true,
             _ => fail(USAGE),
         }
     }
@@ -157,23 +254,26 @@ fn main() {
     if backends.is_empty() {
         fail("this CPU has no AES instructions: there is nothing to compare");
     }
+    let limit = Limit::of_this_cpu().unwrap_or_else(|| fail("cycles cannot be counted on this CPU"));
+    let effort = Effort {
+        rounds,
+        within: Duration::MAX,
+    };
+    if markdown {
+        return print_page(limit, effort);
+    }
     for library in Library::ALL {
         match library.version() {
             Ok(version) => println!("{}: {version}", library.name()),
             Err(absent) => println!("{}: left out: {absent}", library.name()),
         }
     }
-    let limit = Limit::of_this_cpu().unwrap_or_else(|| fail("cycles cannot be counted on this CPU"));
     println!(
         "engine backends {backends:?}; AES-128 takes at least {:.2} cycles per block, {:.2} with AES-NI",
-        10.0 * limit.round,
-        10.0 * limit.aesni_round
+        10.0 * limit.round(),
+        10.0 * limit.with_aesni().round()
     );
 
-    let effort = Effort {
-        rounds,
-        within: Duration::MAX,
-    };
     let mut measured: Vec<Figures> = Vec::new();
     let cases = goals().into_iter().map(|goal| goal.case);
     for case in cases.chain(if all { other_cases() } else { Vec::new() }) {
@@ -226,7 +326,7 @@ fn print(figures: &Figures, limit: Limit) {
                 limit.with_aesni().cycles_per_frame(&figures.case)
             }
             Who::Airtoll(_) | Who::Prepared(_) => limit.cycles_per_frame(&figures.case),
-            Who::Peer(_) => None,
+            Who::FrontEnd(_) | Who::Peer(_) => None,
         };
         let share = least.map_or_else(String::new, |least| {
             format!("  {:3.0} % of the limit", 100.0 * least / cycles.median)
@@ -245,6 +345,11 @@ fn best(figures: &Figures, who: impl Fn(Who) -> bool) -> Option<f64> {
     figures.best(who)?.cycles_per_frame.map(|cycles| cycles.median)
 }
 
+/// Accepts the interfaces of a library.
+fn of_library(library: Library) -> impl Fn(Who) -> bool {
+    move |who| matches!(who, Who::Peer(interface) if interface.library() == library)
+}
+
 fn print_goal(goal: &Goal, measured: &[Figures], limit: Limit) {
     let find = |case: Case| measured.iter().find(|figures| figures.case == case);
     let Some(figures) = find(goal.case) else {
@@ -252,10 +357,9 @@ fn print_goal(goal: &Goal, measured: &[Figures], limit: Limit) {
     };
     let ours =
         |who| matches!(who, Who::Airtoll(backend) if goal.backend.is_none_or(|wanted| wanted == backend));
-    let library = |wanted| move |who| matches!(who, Who::Peer(interface) if interface.library() == wanted);
     let theirs = match goal.against {
-        Against::OpenSsl => best(figures, library(Library::OpenSsl)),
-        Against::IpsecMb => best(figures, library(Library::IpsecMb)),
+        Against::OpenSsl => best(figures, of_library(Library::OpenSsl)),
+        Against::IpsecMb => best(figures, of_library(Library::IpsecMb)),
         Against::OwnStandard => find(Case {
             suite: Suite::Ccmp128,
             ..goal.case

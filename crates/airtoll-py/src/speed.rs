@@ -6,8 +6,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use wlan_ciphers::{Backend, Suite};
 use wlan_peers::{
-    Case, Effort, Figure, Figures, Library, Limit, PartTime, Scheme, Sizes, Spread, Who, clock, measure,
-    measure_parts, suites,
+    Bound, Case, Effort, Figure, Figures, Library, Limit, PartTime, Scheme, Sizes, Spread, Who, clock,
+    measure, measure_parts, suites,
 };
 
 /// The implementations that can be measured on this machine, and its CPU.
@@ -39,7 +39,7 @@ pub fn speed_host(py: Python<'_>) -> SpeedHost {
                     (library.name(), version.ok(), absent)
                 })
                 .into(),
-            cycles_per_aes_round: limit.map(|limit| limit.round),
+            cycles_per_aes_round: limit.map(|limit| limit.round()),
             cycles_of_aes_latency: limit.map(|limit| limit.latency),
         }
     })
@@ -67,6 +67,8 @@ pub struct Speed {
 pub struct SpeedCase {
     payload_b: f64,
     limit_cycles_per_byte: Option<f64>,
+    /// The part of the CPU that sets the limit.
+    limited_by: Option<&'static str>,
     /// All interfaces of all libraries, the fastest first.
     speeds: Vec<Py<Speed>>,
 }
@@ -111,6 +113,7 @@ pub fn measure_speed(
         limit_cycles_per_byte: limit
             .and_then(|limit| limit.cycles_per_frame(&case))
             .map(|cycles| cycles / figures.payload_b),
+        limited_by: limit.and_then(|limit| limit.bound(&case)).map(Bound::name),
         speeds: speeds.collect::<PyResult<_>>()?,
     })
 }
@@ -124,6 +127,7 @@ fn speed(figures: &Figures, figure: &Figure) -> Speed {
             ("airtoll", (!is_rc4).then(|| backend.name()))
         }
         Who::Prepared(backend) => ("airtoll-prepared", Some(backend.name())),
+        Who::FrontEnd(backend) => ("airtoll-front-end", Some(backend.name())),
         Who::Peer(interface) => (interface.library().name(), Some(interface.name())),
     };
     let bits = 8.0 * figures.payload_b;

@@ -12,17 +12,25 @@
 // A payload length fits the two octets that RFC 3610 gives it.
 #![allow(clippy::cast_possible_truncation)]
 
+mod permutation;
+
 use wlan_frames::frame_control::{SUBTYPE_ACTION, SUBTYPE_DEAUTHENTICATION, SUBTYPE_DISASSOCIATION};
 use wlan_frames::{FrameControl, FrameError, FrameType, QosControl};
 
 use crate::PacketNumber;
-use crate::engine::Blocks;
+use crate::engine::{Blocks, BlocksInOrder, Machine, Mode, Permutation};
 
 /// Flags of the counter blocks: L = 2 (RFC 3610 section 2.3).
 const COUNTER_FLAGS: u8 = 0x01;
 
+/// Octets from which all fields of the AAD and of the nonce come. A protected MPDU is at least as long.
+const PARSED_LEN: usize = 32;
+
 /// Offset of A4 if present, else of the first field after Sequence Control.
 const ADDR4_AT: usize = 24;
+
+/// Bits of the first octet of Sequence Control.
+const FRAGMENT_NUMBER: u8 = 0x0f;
 
 /// Frame Control bits 4 to 6: the subtype without its QoS bit.
 const FC_SUBTYPE_LOW: u16 = 0x0070;
@@ -59,6 +67,8 @@ pub(crate) struct Layout {
     /// The bits of octets 24 to 31 that the AAD keeps: A4 and the TID, where present. The second mask, for two SPP
     /// A-MSDU capable stations, also keeps A-MSDU Present.
     tail_masks: [u64; 2],
+    /// Index of its permutation.
+    shape: u8,
 }
 
 /// Indexed by type and subtype, ToDS and FromDS, +HTC.
@@ -112,6 +122,7 @@ impl Layout {
             nonce_flags: if is_management { MANAGEMENT_FLAG } else { 0 },
             fc_mask,
             tail_masks,
+            shape: permutation::shape(fc, is_management),
         }
     }
 }
@@ -121,10 +132,61 @@ impl Layout {
 pub(crate) struct Header<'a> {
     fc: FrameControl,
     layout: &'static Layout,
-    /// The fields that every header has.
-    fixed: &'a [u8; ADDR4_AT],
-    /// Octets 24 to 31, least significant octet first; the header may end within them.
-    tail: u64,
+    /// The fields of the AAD. The header may end after octet 23.
+    octets: &'a [u8; PARSED_LEN],
+}
+
+/// The properties of a key on which the parsing of its frames and their input blocks depend.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Profile(u32);
+
+impl Profile {
+    const GCM: u32 = 1 << 16;
+    const SPP_AMSDU: u32 = 1 << 17;
+
+    /// `b0_flags`: flags of B0 (RFC 3610 section 2.2), unused by GCM. `mic_len` is at most 255.
+    pub(crate) const fn new(mode: Mode, b0_flags: u8, mic_len: usize) -> Profile {
+        let gcm = if matches!(mode, Mode::Gcm) {
+            Profile::GCM
+        } else {
+            0
+        };
+        Profile(b0_flags as u32 | (mic_len as u32) << 8 | gcm)
+    }
+
+    /// Whether both stations are SPP A-MSDU capable.
+    pub(crate) fn with_spp_amsdu(self, on: bool) -> Profile {
+        Profile(self.0 & !Profile::SPP_AMSDU | if on { Profile::SPP_AMSDU } else { 0 })
+    }
+
+    #[inline(always)]
+    pub(crate) fn mic_len(self) -> usize {
+        usize::from(self.0.to_le_bytes()[1])
+    }
+
+    #[inline(always)]
+    fn b0_flags(self) -> u8 {
+        self.0.to_le_bytes()[0]
+    }
+
+    #[inline(always)]
+    fn is_gcm(self) -> bool {
+        self.0 & Profile::GCM != 0
+    }
+
+    #[inline(always)]
+    fn is_spp_amsdu(self) -> bool {
+        self.0 & Profile::SPP_AMSDU != 0
+    }
+}
+
+/// How to build the input blocks of the frames that have one Frame Control and keys of one profile.
+#[derive(Clone, Copy)]
+pub(crate) struct Recipe {
+    profile: Profile,
+    fc: FrameControl,
+    layout: &'static Layout,
+    permutation: &'static Permutation,
 }
 
 /// Why octets are not a header that can be protected.
@@ -145,39 +207,42 @@ impl From<FrameError> for HeaderError {
     }
 }
 
-/// Parses the headers of a batch. Most have the Frame Control of the one before them, and therefore its layout.
-pub(crate) struct Parser {
-    frame_control: [u8; 2],
-    layout: Option<&'static Layout>,
-}
-
-impl Parser {
-    #[inline(always)]
-    pub(crate) fn new() -> Parser {
-        Parser {
-            frame_control: [0; 2],
-            layout: None,
+impl Recipe {
+    /// A recipe that no frame matches.
+    pub(crate) fn none() -> Recipe {
+        Recipe {
+            profile: Profile(u32::MAX),
+            fc: FrameControl(0),
+            layout: &LAYOUTS[0],
+            permutation: permutation::of(&LAYOUTS[0], Profile(0)),
         }
     }
 
-    /// Like [`Header::parse`].
+    /// The header at the start of `mpdu`, if it and the profile match the recipe.
     #[inline(always)]
-    pub(crate) fn parse<'a>(&mut self, mpdu: &'a [u8]) -> Result<Header<'a>, HeaderError> {
-        if let (Some(octets), Some(layout)) = (mpdu.first_chunk::<32>(), self.layout)
-            && octets.first_chunk() == Some(&self.frame_control)
-            && mpdu.len() >= usize::from(layout.len)
-            && let (Some(fixed), Some(tail)) = (octets.first_chunk(), octets.last_chunk())
-        {
-            return Ok(Header {
-                fc: FrameControl(u16::from_le_bytes(self.frame_control)),
-                layout,
-                fixed,
-                tail: u64::from_le_bytes(*tail),
-            });
+    pub(crate) fn header<'a>(&self, profile: Profile, mpdu: &'a [u8]) -> Option<Header<'a>> {
+        let (fc, layout) = (self.fc, self.layout);
+        let octets: &[u8; PARSED_LEN] = mpdu.first_chunk()?;
+        let [low, high, ..] = *octets;
+        let matches = u16::from_le_bytes([low, high]) == fc.0 && profile == self.profile;
+        (matches && mpdu.len() >= usize::from(layout.len)).then_some(Header { fc, layout, octets })
+    }
+
+    /// The input blocks of a frame with a matching header, for a payload of `payload_len` octets, at most 65535.
+    #[inline(always)]
+    pub(crate) fn blocks<M: Machine>(
+        &self,
+        m: M,
+        header: &Header<'_>,
+        pn: PacketNumber,
+        payload_len: usize,
+    ) -> BlocksInOrder {
+        if M::PERMUTES {
+            let numbers = permutation::numbers(self.profile, pn, payload_len);
+            m.permute(header.octets, numbers, self.permutation)
+        } else {
+            header.blocks(self.profile, pn, payload_len)
         }
-        let header = Header::parse(mpdu)?;
-        (self.frame_control, self.layout) = (header.fc.0.to_le_bytes(), Some(header.layout));
-        Ok(header)
     }
 }
 
@@ -196,18 +261,9 @@ impl<'a> Header<'a> {
         if mpdu.len() < usize::from(layout.len) {
             return Err(HeaderError::Short);
         }
-        let Some((fixed, rest)) = mpdu.split_first_chunk() else {
-            return Err(HeaderError::Short);
-        };
-        // With fewer than eight octets left, a frame whose header has A4 or QoS is too short to be protected, so 0 is
-        // harmless.
-        let tail = rest.first_chunk().map_or(0, |&octets| u64::from_le_bytes(octets));
-        Ok(Header {
-            fc,
-            layout,
-            fixed,
-            tail,
-        })
+        // A header that ends before, with a cipher header and a MIC after it, has more octets.
+        let octets = mpdu.first_chunk().ok_or(HeaderError::Short)?;
+        Ok(Header { fc, layout, octets })
     }
 
     /// Length in octets, HT Control included.
@@ -236,16 +292,22 @@ impl<'a> Header<'a> {
     #[inline(always)]
     fn tid(&self) -> u64 {
         // The mask clears the bits above the TID.
-        (self.tail & self.layout.tail_masks[0])
+        (self.tail() & self.layout.tail_masks[0])
             .checked_shr(u32::from(self.layout.tid_at))
             .unwrap_or(0)
+    }
+
+    /// Octets 24 to 31, least significant octet first.
+    #[inline(always)]
+    fn tail(&self) -> u64 {
+        self.eight(ADDR4_AT)
     }
 
     /// The AAD after Sequence Control: A4 if present, the TID of QoS Control and, for SPP A-MSDUs, A-MSDU Present
     /// (12.5.3.3.3).
     #[inline(always)]
     fn aad_tail(&self, spp_amsdu: bool) -> u64 {
-        self.tail & self.layout.tail_masks[usize::from(spp_amsdu)]
+        self.tail() & self.layout.tail_masks[usize::from(spp_amsdu)]
     }
 
     /// Frame Control as in the AAD. The result does not depend on the Protected bit.
@@ -258,14 +320,37 @@ impl<'a> Header<'a> {
     #[inline(always)]
     fn eight(&self, at: usize) -> u64 {
         let mut octets = [0; 8];
-        octets.copy_from_slice(&self.fixed[at..at + 8]);
+        octets.copy_from_slice(&self.octets[at..at + 8]);
         u64::from_le_bytes(octets)
     }
 
     /// A3 and Sequence Control as in the AAD: the sequence number is masked, the fragment number is not.
     #[inline(always)]
     fn addr3_fragment(&self) -> u64 {
-        self.eight(16) & 0x000f_ffff_ffff_ffff
+        self.eight(16) & (u64::from(FRAGMENT_NUMBER) << 48 | 0xffff_ffff_ffff)
+    }
+
+    /// The recipe for frames with this Frame Control.
+    #[inline(always)]
+    pub(crate) fn recipe(&self, profile: Profile) -> Recipe {
+        Recipe {
+            profile,
+            fc: self.fc,
+            layout: self.layout,
+            permutation: permutation::of(self.layout, profile),
+        }
+    }
+
+    /// The input blocks of a frame with this header, for a payload of `payload_len` octets, at most 65535.
+    #[inline(always)]
+    pub(crate) fn blocks(&self, profile: Profile, pn: PacketNumber, payload_len: usize) -> BlocksInOrder {
+        let spp_amsdu = profile.is_spp_amsdu();
+        if profile.is_gcm() {
+            self.gcm_blocks(pn, payload_len, spp_amsdu).into()
+        } else {
+            self.ccm_blocks(pn, profile.b0_flags(), payload_len, spp_amsdu)
+                .into()
+        }
     }
 
     /// The input blocks of CCM for these flags of B0 and a payload of `payload_len` octets, at most 65535 (RFC 3610
@@ -315,4 +400,55 @@ impl<'a> Header<'a> {
 #[inline(always)]
 fn join(first: u64, second: u64) -> u128 {
     u128::from(second) << 64 | u128::from(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::{Backend, Schedule, Task, perform};
+
+    struct Build<'h>(Recipe, Header<'h>, PacketNumber, usize);
+
+    impl Task for Build<'_> {
+        type Output = [[u8; 16]; 4];
+
+        fn run<M: Machine>(self, m: M) -> [[u8; 16]; 4] {
+            let Build(recipe, header, pn, payload_len) = self;
+            *recipe.blocks(m, &header, pn, payload_len).as_octets()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_machines_build_the_same_blocks(
+            mut mpdu: [[u8; 16]; 4],
+            flags in (0_u16..16).prop_map(|bits| bits << 11),
+            pn in 0..=PacketNumber::MAX.get(),
+            b0_flags: u8,
+            payload_len in 0_usize..=0xffff,
+            spp_amsdu: bool,
+        ) {
+            let mpdu = mpdu.as_flattened_mut();
+            let kinds: Vec<_> = Backend::available()
+                .map(|backend| Schedule::new(&[0; 16], Mode::Ccm, backend).unwrap().kind)
+                .collect();
+            let pn = PacketNumber::new(pn).unwrap();
+            for of_layout in 0..LAYOUTS.len() as u16 {
+                let fc = (of_layout & 0x3f) << 2 | (of_layout >> 6 & 3) << 8 | (of_layout >> 8) << 15 | flags;
+                mpdu[..2].copy_from_slice(&fc.to_le_bytes());
+                let Ok(header) = Header::parse(mpdu) else { continue };
+                for mode in [Mode::Ccm, Mode::Lanes(4), Mode::Gcm] {
+                    let profile = Profile::new(mode, b0_flags, 8).with_spp_amsdu(spp_amsdu);
+                    let (expected, recipe) = (header.blocks(profile, pn, payload_len), header.recipe(profile));
+                    for &kind in &kinds {
+                        let header = recipe.header(profile, mpdu).unwrap();
+                        let found = perform(kind, Build(recipe, header, pn, payload_len));
+                        prop_assert_eq!(&found, expected.as_octets(), "{:04x} {:?}", fc, kind);
+                    }
+                }
+            }
+        }
+    }
 }

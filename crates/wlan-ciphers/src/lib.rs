@@ -85,6 +85,8 @@ pub use enhanced::Lanes;
 #[cfg(feature = "study")]
 pub use half::Half;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
+#[cfg(feature = "study")]
+pub use key::front_end_each;
 pub use key::{Ccmp, KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};
 pub use replay::{Replay, ReplayWindow};

@@ -44,7 +44,6 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use subtle::ConstantTimeEq;
 
-use crate::aad::Parser;
 use crate::ccmp;
 use crate::engine::Blocks;
 use crate::key::b0_flags;
@@ -111,9 +110,9 @@ impl PaperLanes {
     /// # Errors
     /// The job's fault; the job is then unchanged.
     pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, MIC_LEN)?;
+        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
         let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
-        ccmp::emit(job);
+        emit(job);
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
         mic.copy_from_slice(&self.mic(&blocks, payload));
         self.ctr(&blocks, payload);
@@ -125,9 +124,9 @@ impl PaperLanes {
     /// # Errors
     /// The job's fault; the job is then unchanged.
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let (header, payload) = ccmp::to_seal(&mut Parser::new(), job, MIC_LEN)?;
+        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
         let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
-        ccmp::emit(job);
+        emit(job);
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
         match half {
             Half::Mic => mic.copy_from_slice(&self.mic(&blocks, payload)),
@@ -143,7 +142,8 @@ impl PaperLanes {
     }
 
     fn open_mpdu(&self, mpdu: &mut [u8], expected: KeyId) -> Result<Opened, OpenError> {
-        let (header, opened) = ccmp::to_open(&mut Parser::new(), mpdu, expected, MIC_LEN)?;
+        let header = ccmp::header_to_open(mpdu)?;
+        let opened = ccmp::to_open(&header, mpdu, expected, MIC_LEN)?;
         let blocks = header.ccm_blocks(opened.pn, b0_flags(Suite::Ccmp128), opened.payload.len(), false);
         let (payload, mic) = mpdu[opened.payload.start..].split_at_mut(opened.payload.len());
         self.ctr(&blocks, payload);
@@ -224,6 +224,13 @@ impl PaperLanes {
 }
 
 /// A_i of CCM (RFC 3610 section 2.3).
+/// Sets the Protected bit and writes the CCMP header.
+fn emit(job: &mut SealJob<'_>) {
+    job.mpdu[1] |= ccmp::PROTECTED_IN_OCTET_1;
+    let header = ccmp::header(job.pn, job.key_id);
+    job.mpdu[job.header_len..][..ccmp::HEADER_LEN].copy_from_slice(&header);
+}
+
 fn counter_block(blocks: &Blocks, count: u16) -> Block {
     let mut block = blocks.counter.to_le_bytes();
     block[14..].copy_from_slice(&count.to_be_bytes());

@@ -449,6 +449,37 @@ fn a_malformed_job_is_named_and_its_batch_stays_unchanged() {
     }
 }
 
+#[test]
+fn a_long_batch_stays_unchanged_and_its_first_malformed_job_is_named() {
+    for key in keys() {
+        let header = Kind::QosData.header();
+        for malformed in [[0, 299], [127, 128], [128, 299], [299, 299]] {
+            let mut mpdus = vec![laid_out(key.suite(), &header, PAYLOAD); 300];
+            for place in malformed {
+                mpdus[place].truncate(1);
+            }
+            let before = mpdus.clone();
+            let mut batch: Vec<_> = mpdus
+                .iter_mut()
+                .map(|mpdu| SealJob {
+                    mpdu,
+                    header_len: header.len(),
+                    pn: pn(PN),
+                    key_id: KeyId::PAIRWISE,
+                })
+                .collect();
+            let refused = Err(SealError {
+                job: malformed[0],
+                fault: SealFault::Short,
+            });
+            assert_eq!(key.seal(&mut batch), refused, "{key:?}");
+            let mut batch: Vec<_> = batch.into_iter().map(|job| (&key, job)).collect();
+            assert_eq!(seal_each(&mut batch), refused, "{key:?}");
+            assert!(mpdus == before, "{key:?}: batch changed");
+        }
+    }
+}
+
 /// Valid and faulty frames of every suite in one batch: each verdict depends on its own frame only.
 #[test]
 fn an_invalid_frame_does_not_affect_the_rest_of_its_batch() {

@@ -32,6 +32,8 @@ pub enum Who {
     Airtoll(Backend),
     /// The engine's GCM with a backend on packets whose nonce and AAD are prepared, as the libraries take them.
     Prepared(Backend),
+    /// Everything in the engine's sealing of a batch that precedes AES.
+    FrontEnd(Backend),
     /// A library through one of its interfaces.
     Peer(Interface),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Who {
         match self {
             Who::Airtoll(backend) => write!(f, "airtoll {backend}"),
             Who::Prepared(backend) => write!(f, "airtoll {backend}, prepared packets"),
+            Who::FrontEnd(backend) => write!(f, "airtoll {backend}, front end"),
             Who::Peer(interface) => interface.fmt(f),
         }
     }

@@ -65,6 +65,14 @@ pub fn cycles_per_aes_round(backend: Backend) -> Option<f64> {
     (backend != Backend::Portable && backend.is_available()).then(|| machine::aes_round(backend))
 }
 
+/// Minimum cycles per block of GCM with a backend's instructions, at their throughput: `ROUNDS` rounds of AES, and the
+/// three carry-less products of Karatsuba's method. Reductions are not included, because one serves many blocks. `None`
+/// if the CPU lacks the instructions.
+#[must_use]
+pub fn cycles_per_gcm_block<const ROUNDS: usize>(backend: Backend) -> Option<f64> {
+    (backend != Backend::Portable && backend.is_available()).then(|| machine::gcm_block::<ROUNDS>(backend))
+}
+
 /// Cycles until the result of an AES round can enter the next round. `None` without AES instructions.
 #[must_use]
 pub fn cycles_of_aes_latency() -> Option<f64> {
@@ -123,7 +131,9 @@ mod x86 {
         Some(f64::from(ROUNDS * CHAIN) / (ticks() - from) as f64)
     }
 
-    const ROUNDS: u32 = 20_000;
+    /// Repetitions of `chains`.
+    const REPETITIONS: u32 = 20_000;
+    const CHAINS: u32 = 8;
 
     /// Eight interleaved chains, which hide the latency.
     macro_rules! chains {
@@ -132,7 +142,7 @@ mod x86 {
             unsafe {
                 asm!(
                     "2:", $($line),*, "dec {n:e}", "jnz 2b",
-                    n = inout(reg) ROUNDS => _,
+                    n = inout(reg) REPETITIONS => _,
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
                     options(nomem, nostack)
@@ -189,11 +199,73 @@ mod x86 {
                 1.0,
             ),
         };
-        per_instruction(run.0) / run.1
+        cycles(run.0, REPETITIONS) / f64::from(CHAINS) / run.1
+    }
+
+    /// Repetitions of `gcm_chains`, which is longer than `chains`.
+    const GCM_REPETITIONS: u32 = REPETITIONS / 10;
+
+    /// `rounds` AES rounds on eight registers, and three products of eight other registers. With at least nine rounds, three
+    /// rounds precede each product.
+    macro_rules! gcm_chains {
+        ($rounds:ident, $aes:literal, $product:literal) => {
+            // SAFETY: as for `chains`.
+            unsafe {
+                asm!(
+                    "2:",
+                    ".rept 3",
+                    ".rept {each}", ".irp i,0,1,2,3,4,5,6,7", $aes, ".endr", ".endr",
+                    ".irp i,8,9,10,11,12,13,14,15", $product, ".endr",
+                    ".endr",
+                    ".rept {after}", ".irp i,0,1,2,3,4,5,6,7", $aes, ".endr", ".endr",
+                    "dec {n:e}", "jnz 2b",
+                    each = const if $rounds < 9 { 0 } else { 3 },
+                    after = const if $rounds < 9 { $rounds } else { $rounds - 9 },
+                    n = inout(reg) GCM_REPETITIONS => _,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    options(nomem, nostack)
+                )
+            }
+        };
+    }
+
+    pub fn gcm_block<const AES_ROUNDS: usize>(backend: Backend) -> f64 {
+        let run: (fn(), f64) = match backend {
+            Backend::Vaes512 => (
+                || {
+                    gcm_chains!(
+                        AES_ROUNDS,
+                        "vaesenc zmm\\i,zmm\\i,zmm\\i",
+                        "vpclmulqdq zmm\\i,zmm\\i,zmm\\i,0"
+                    );
+                },
+                4.0,
+            ),
+            Backend::Vaes256 => (
+                || {
+                    gcm_chains!(
+                        AES_ROUNDS,
+                        "vaesenc ymm\\i,ymm\\i,ymm\\i",
+                        "vpclmulqdq ymm\\i,ymm\\i,ymm\\i,0"
+                    );
+                },
+                2.0,
+            ),
+            _ => (
+                || {
+                    gcm_chains!(AES_ROUNDS, "aesenc xmm\\i,xmm\\i", "pclmulqdq xmm\\i,xmm\\i,0");
+                },
+                1.0,
+            ),
+        };
+        cycles(run.0, GCM_REPETITIONS) / f64::from(CHAINS) / run.1
     }
 
     pub fn aes_latency() -> f64 {
-        per_instruction(|| {
+        let in_turn = || {
             chains!(
                 "aesenc xmm0,xmm1",
                 "aesenc xmm0,xmm1",
@@ -204,12 +276,13 @@ mod x86 {
                 "aesenc xmm0,xmm1",
                 "aesenc xmm0,xmm1"
             );
-        })
+        };
+        cycles(in_turn, REPETITIONS) / f64::from(CHAINS)
     }
 
-    /// Cycles per instruction in the eight lines that `chains` repeats. Disturbances only add time, so this combines
-    /// the shortest measurement with the highest clock rate.
-    fn per_instruction(chains: fn()) -> f64 {
+    /// Cycles per repetition of `chains` or `gcm_chains`. Disturbances only add time, so this combines the shortest
+    /// measurement with the highest clock rate.
+    fn cycles(chains: fn(), repetitions: u32) -> f64 {
         const MOMENTS: usize = 63;
         let once = |_| {
             let from = ticks();
@@ -220,7 +293,7 @@ mod x86 {
             .map(once)
             .reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
             .unwrap_or_default();
-        shortest as f64 * fastest / f64::from(ROUNDS * 8)
+        shortest as f64 * fastest / f64::from(repetitions)
     }
 
     /// The brand string of CPUID. Unlike a file, it cannot be missing.
@@ -266,6 +339,10 @@ mod machine {
     }
 
     pub fn aes_round(_: Backend) -> f64 {
+        f64::NAN
+    }
+
+    pub fn gcm_block<const AES_ROUNDS: usize>(_: Backend) -> f64 {
         f64::NAN
     }
 

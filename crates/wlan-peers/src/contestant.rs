@@ -1,11 +1,13 @@
 //! The contestants that process the frames of a case: the engine with a backend, a library interface, or an idle one.
 
+use std::slice;
+
 use wlan_ciphers::prepared;
 use wlan_ciphers::study::{Head, PaperLanes, Split};
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Half, KeyError, KeyId, Lanes, OpenError, OpenJob, PacketNumber, SealError, SealJob, Suite,
-    TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep,
+    Backend, Half, KeyError, KeyId, Lanes, OpenError, OpenJob, PacketNumber, SealError, SealFault, SealJob,
+    Suite, TemporalKey, Tkip, Wep, front_end_each, open_each, seal_each, tkip, wep,
 };
 
 use crate::case::{Case, Fault, Who};
@@ -60,6 +62,10 @@ impl Key {
         })
     }
 
+    fn all(suite: Suite, keys: &[Vec<u8>], backend: Backend) -> Result<Vec<Key>, KeyError> {
+        keys.iter().map(|key| Key::new(suite, key, backend)).collect()
+    }
+
     fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), Fault> {
         match self {
             Key::Aes(key) => key.seal(batch),
@@ -69,13 +75,27 @@ impl Key {
         .map_err(Fault::Seal)
     }
 
-    fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), Fault> {
-        match self {
-            Key::Aes(key) => key.seal_half(half, job),
-            Key::Wep(key) => key.seal_half(half, job),
-            Key::Tkip(station, _) => station.seal_half(half, job),
+    /// Processes one frame. Nothing here refers to the kernels for several frames, which would enlarge a program.
+    fn pass_over(&self, pass: Pass, mpdu: &mut [u8], pn: u64) -> Result<(), Fault> {
+        if pass == Pass::Open {
+            let mut job = open_job(mpdu);
+            match self {
+                Key::Aes(key) => key.open_one(&mut job),
+                Key::Wep(key) => key.open(slice::from_mut(&mut job)),
+                Key::Tkip(_, access_point) => access_point.open(slice::from_mut(&mut job)),
+            }
+            return verdict(&job);
         }
-        .map_err(|fault| Fault::Seal(SealError { job: 0, fault }))
+        let job = &mut seal_job(mpdu, pn);
+        let sealed = match (self, pass) {
+            (Key::Aes(key), Pass::Half(half)) => key.seal_half(half, job),
+            (Key::Wep(key), Pass::Half(half)) => key.seal_half(half, job),
+            (Key::Tkip(station, _), Pass::Half(half)) => station.seal_half(half, job),
+            (Key::Aes(key), _) => key.seal_one(job),
+            (Key::Wep(key), _) => key.seal(slice::from_mut(job)).map_err(|error| error.fault),
+            (Key::Tkip(station, _), _) => station.seal(slice::from_mut(job)).map_err(|error| error.fault),
+        };
+        sealed.map_err(seal_fault)
     }
 
     fn open(&self, batch: &mut [OpenJob<'_>]) -> Result<(), Fault> {
@@ -88,11 +108,15 @@ impl Key {
     }
 }
 
+fn seal_fault(fault: SealFault) -> Fault {
+    Fault::Seal(SealError { job: 0, fault })
+}
+
 fn verdict(job: &OpenJob<'_>) -> Result<(), Fault> {
     job.verdict().map(|_| ()).map_err(Fault::Open)
 }
 
-/// The engine on the frames of a case. It creates jobs in every run, as callers do.
+/// The engine on the frames of a case as one batch. It creates jobs in every run, as callers do.
 pub(crate) struct Engine {
     case: Case,
     keys: Vec<Key>,
@@ -106,38 +130,18 @@ impl Engine {
         keys: &[Vec<u8>],
         frames: Frames,
     ) -> Result<Engine, Fault> {
-        let keys = keys.iter().map(|key| Key::new(case.suite, key, backend));
-        Ok(Engine {
-            case,
-            keys: keys.collect::<Result<_, _>>()?,
-            frames,
-        })
+        let keys = Key::all(case.suite, keys, backend)?;
+        Ok(Engine { case, keys, frames })
     }
 }
 
 impl Work for Engine {
     fn run(&mut self) -> Result<(), Fault> {
-        let Case {
-            open,
-            key_each,
-            one_by_one,
-            ..
-        } = self.case;
+        let Case { open, key_each, .. } = self.case;
         // Keys take turns as in `Frames::packets`.
         let keys = self.keys.iter().cycle();
         let first_pn = self.frames.pn(0);
         let mpdus = split(&mut self.frames.buffer, &self.frames.places);
-        if one_by_one {
-            for ((mpdu, pn), key) in mpdus.zip(first_pn..).zip(keys) {
-                if open {
-                    key.open(&mut [open_job(mpdu)])?;
-                } else {
-                    key.seal(&mut [seal_job(mpdu, pn)])?;
-                }
-                clock::fence();
-            }
-            return Ok(());
-        }
         match (open, key_each) {
             (false, false) => {
                 let mut batch: Vec<_> = mpdus
@@ -175,6 +179,48 @@ impl Work for Engine {
     }
 }
 
+/// The engine's sealing of a batch without AES.
+pub(crate) struct FrontEnd {
+    key_each: bool,
+    keys: Vec<TemporalKey>,
+    frames: Frames,
+}
+
+impl FrontEnd {
+    /// Takes keys of an AES suite.
+    pub(crate) fn new(case: Case, backend: Backend, keys: &[Vec<u8>], frames: Frames) -> Result<Self, Fault> {
+        Ok(FrontEnd {
+            key_each: case.key_each,
+            keys: aes_keys(case.suite, keys, backend)?,
+            frames,
+        })
+    }
+}
+
+impl Work for FrontEnd {
+    fn run(&mut self) -> Result<(), Fault> {
+        let first_pn = self.frames.pn(0);
+        let mpdus = split(&mut self.frames.buffer, &self.frames.places);
+        let jobs = mpdus.zip(first_pn..).map(|(mpdu, pn)| seal_job(mpdu, pn));
+        if self.key_each {
+            front_end_each(&mut zip(self.keys.iter().cycle(), jobs))
+        } else {
+            self.keys[0].front_end(&mut jobs.collect::<Vec<_>>())
+        }
+        .map_err(Fault::Seal)
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+}
+
+fn aes_keys(suite: Suite, keys: &[Vec<u8>], backend: Backend) -> Result<Vec<TemporalKey>, KeyError> {
+    keys.iter()
+        .map(|key| TemporalKey::with_backend(suite, key, backend))
+        .collect()
+}
+
 /// The engine's GCM on the packets of a case, as the libraries take them.
 pub(crate) struct Prepared {
     case: Case,
@@ -192,12 +238,9 @@ impl Prepared {
         mut frames: Frames,
     ) -> Result<Prepared, Fault> {
         let packets = frames.packets(keys.len());
-        let keys = keys
-            .iter()
-            .map(|key| TemporalKey::with_backend(case.suite, key, backend));
         Ok(Prepared {
             case,
-            keys: keys.collect::<Result<_, _>>()?,
+            keys: aes_keys(case.suite, keys, backend)?,
             packets,
             frames,
         })
@@ -248,25 +291,35 @@ fn prepared_packets<'b>(
     Ok(())
 }
 
-/// One half of the engine's sealing, frame by frame with one key.
-pub(crate) struct HalfOfEngine {
-    half: Half,
-    key: Key,
+/// The processing of each frame by [`OneByOne`] and [`Printed`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    Half(Half),
+    Seal,
+    Open,
+}
+
+/// The engine on one frame after another.
+pub(crate) struct OneByOne {
+    pass: Pass,
+    keys: Vec<Key>,
     frames: Frames,
 }
 
-impl HalfOfEngine {
-    pub(crate) fn new(half: Half, backend: Backend, key: &[u8], frames: Frames) -> Result<Self, Fault> {
-        let key = Key::new(frames.suite, key, backend)?;
-        Ok(HalfOfEngine { half, key, frames })
+impl OneByOne {
+    pub(crate) fn new(pass: Pass, backend: Backend, keys: &[Vec<u8>], frames: Frames) -> Result<Self, Fault> {
+        let keys = Key::all(frames.suite, keys, backend)?;
+        Ok(OneByOne { pass, keys, frames })
     }
 }
 
-impl Work for HalfOfEngine {
+impl Work for OneByOne {
     fn run(&mut self) -> Result<(), Fault> {
         let first_pn = self.frames.pn(0);
-        for (mpdu, pn) in split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..) {
-            self.key.seal_half(self.half, &mut seal_job(mpdu, pn))?;
+        let mpdus = split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..);
+        // Keys take turns as in `Frames::packets`.
+        for ((mpdu, pn), key) in mpdus.zip(self.keys.iter().cycle()) {
+            key.pass_over(self.pass, mpdu, pn)?;
             clock::fence();
         }
         Ok(())
@@ -280,22 +333,14 @@ impl Work for HalfOfEngine {
 /// The lanes of Hayajneh et al. as printed, frame by frame with one key: complete sealing, opening, or one half of
 /// sealing. The blocks go to the lanes in turn and B0 and the AAD to the first lane, as in `rtl/`.
 pub(crate) struct Printed {
-    pass: PrintedPass,
+    pass: Pass,
     key: PaperLanes,
     frames: Frames,
 }
 
-/// The processing of each frame by [`Printed`].
-#[derive(Clone, Copy)]
-pub(crate) enum PrintedPass {
-    Half(Half),
-    Seal,
-    Open,
-}
-
 impl Printed {
     /// Takes a key of CCMP-128.
-    pub(crate) fn new(pass: PrintedPass, lanes: Lanes, key: &[u8], frames: Frames) -> Result<Self, KeyError> {
+    pub(crate) fn new(pass: Pass, lanes: Lanes, key: &[u8], frames: Frames) -> Result<Self, KeyError> {
         let key = key.try_into().map_err(|_| KeyError::Length {
             suite: Suite::Ccmp128,
             found: key.len(),
@@ -313,16 +358,16 @@ impl Work for Printed {
         let first_pn = self.frames.pn(0);
         for (mpdu, pn) in split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..) {
             let sealed = match self.pass {
-                PrintedPass::Half(half) => self.key.seal_half(half, &mut seal_job(mpdu, pn)),
-                PrintedPass::Seal => self.key.seal(&mut seal_job(mpdu, pn)),
-                PrintedPass::Open => {
+                Pass::Half(half) => self.key.seal_half(half, &mut seal_job(mpdu, pn)),
+                Pass::Seal => self.key.seal(&mut seal_job(mpdu, pn)),
+                Pass::Open => {
                     let mut job = open_job(mpdu);
                     self.key.open(&mut job);
                     verdict(&job)?;
                     Ok(())
                 }
             };
-            sealed.map_err(|fault| Fault::Seal(SealError { job: 0, fault }))?;
+            sealed.map_err(seal_fault)?;
             clock::fence();
         }
         Ok(())

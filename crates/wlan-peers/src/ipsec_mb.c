@@ -9,8 +9,15 @@
 
 #include "peers.h"
 
-#if IMB_VERSION_NUM >> 16 != 1
-#error "written for libipsec-mb 1"
+/* Version 2 requires for bursts that each job has the identifiers of its session. */
+#if IMB_VERSION_NUM >> 16 == 1
+#define LIBRARY "libIPSec_MB.so.1"
+#define SESSIONS(X)
+#elif IMB_VERSION_NUM >> 16 == 2
+#define LIBRARY "libIPSec_MB.so.2"
+#define SESSIONS(X) X(imb_set_session)
+#else
+#error "written for libipsec-mb 1 and 2"
 #endif
 
 #define FUNCTIONS(X)       \
@@ -20,7 +27,8 @@
     X(imb_get_strerror)    \
     X(alloc_mb_mgr)        \
     X(free_mb_mgr)         \
-    X(init_mb_mgr_auto)
+    X(init_mb_mgr_auto)    \
+    SESSIONS(X)
 
 static struct {
     FUNCTIONS(POINTER)
@@ -38,13 +46,16 @@ struct ipsec_mb {
     struct setup setup;
     IMB_MGR *manager;
     struct schedule *schedules;
+#if IMB_VERSION_NUM >> 16 == 2
+    IMB_JOB session; /* a job whose identifiers all jobs have: they differ in keys and buffers only */
+#endif
     uint8_t computed[MOST_PACKETS][16];
 };
 
 int ipsec_mb_load(const char **text)
 {
     static char why[160];
-    void *handle = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         *text = dlerror();
         return 1;
@@ -83,6 +94,47 @@ void ipsec_mb_free(void *opaque)
     free(self);
 }
 
+static inline void fill(struct ipsec_mb *self, IMB_JOB *job, uint8_t *buffer, const struct packet *p, uint8_t *mic)
+{
+    const struct setup *setup = &self->setup;
+    struct schedule *s = &self->schedules[p->key];
+    job->cipher_direction = setup->open ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
+    job->key_len_in_bytes = (uint64_t)setup->key_b;
+    job->iv = p->nonce;
+    job->src = buffer + p->text;
+    job->dst = buffer + p->text;
+    job->cipher_start_src_offset_in_bytes = 0;
+    job->msg_len_to_cipher_in_bytes = p->text_b;
+    job->hash_start_src_offset_in_bytes = 0;
+    job->msg_len_to_hash_in_bytes = p->text_b;
+    job->auth_tag_output = mic;
+    job->auth_tag_output_len_in_bytes = (uint64_t)setup->mic_b;
+#if IMB_VERSION_NUM >> 16 == 2
+    job->suite_id[0] = self->session.suite_id[0];
+    job->suite_id[1] = self->session.suite_id[1];
+    job->session_id = self->session.session_id;
+#endif
+    if (setup->mode == MODE_CCM) {
+        job->cipher_mode = IMB_CIPHER_CCM;
+        job->hash_alg = IMB_AUTH_AES_CCM;
+        job->chain_order = setup->open ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
+        job->enc_keys = s->enc;
+        job->dec_keys = s->enc;
+        job->iv_len_in_bytes = 13;
+        job->u.CCM.aad = p->aad;
+        job->u.CCM.aad_len_in_bytes = p->aad_b;
+    } else {
+        job->cipher_mode = IMB_CIPHER_GCM;
+        job->hash_alg = IMB_AUTH_AES_GMAC;
+        job->chain_order = setup->open ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
+        job->enc_keys = &s->gcm;
+        job->dec_keys = &s->gcm;
+        job->iv_len_in_bytes = 12;
+        job->u.GCM.aad = p->aad;
+        job->u.GCM.aad_len_in_bytes = p->aad_b;
+    }
+}
+
 void *ipsec_mb_new(const struct setup *setup)
 {
     struct ipsec_mb *self = calloc(1, sizeof *self);
@@ -108,43 +160,11 @@ void *ipsec_mb_new(const struct setup *setup)
         }
     }
     self->setup.keys = NULL; /* owned by the caller */
+#if IMB_VERSION_NUM >> 16 == 2
+    fill(self, &self->session, self->computed[0], &(struct packet){0}, self->computed[0]);
+    library.imb_set_session(self->manager, &self->session);
+#endif
     return self;
-}
-
-static inline void fill(struct ipsec_mb *self, IMB_JOB *job, uint8_t *buffer, const struct packet *p, uint8_t *mic)
-{
-    const struct setup *setup = &self->setup;
-    struct schedule *s = &self->schedules[p->key];
-    job->cipher_direction = setup->open ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
-    job->key_len_in_bytes = (uint64_t)setup->key_b;
-    job->iv = p->nonce;
-    job->src = buffer + p->text;
-    job->dst = buffer + p->text;
-    job->cipher_start_src_offset_in_bytes = 0;
-    job->msg_len_to_cipher_in_bytes = p->text_b;
-    job->hash_start_src_offset_in_bytes = 0;
-    job->msg_len_to_hash_in_bytes = p->text_b;
-    job->auth_tag_output = mic;
-    job->auth_tag_output_len_in_bytes = (uint64_t)setup->mic_b;
-    if (setup->mode == MODE_CCM) {
-        job->cipher_mode = IMB_CIPHER_CCM;
-        job->hash_alg = IMB_AUTH_AES_CCM;
-        job->chain_order = setup->open ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
-        job->enc_keys = s->enc;
-        job->dec_keys = s->enc;
-        job->iv_len_in_bytes = 13;
-        job->u.CCM.aad = p->aad;
-        job->u.CCM.aad_len_in_bytes = p->aad_b;
-    } else {
-        job->cipher_mode = IMB_CIPHER_GCM;
-        job->hash_alg = IMB_AUTH_AES_GMAC;
-        job->chain_order = setup->open ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
-        job->enc_keys = &s->gcm;
-        job->dec_keys = &s->gcm;
-        job->iv_len_in_bytes = 12;
-        job->u.GCM.aad = p->aad;
-        job->u.GCM.aad_len_in_bytes = p->aad_b;
-    }
 }
 
 static inline uint8_t *mic_of(struct ipsec_mb *self, uint8_t *buffer, const struct packet *packets, int i)

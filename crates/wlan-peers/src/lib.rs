@@ -7,7 +7,7 @@
 //! 3. [`measure()`] compares every output octet by octet, runs all contestants in turns of short slices, and returns
 //!    [`Figures`];
 //! 4. [`measure_parts()`] does the same for the parts of sealing and opening a frame: MIC, cipher, and both;
-//! 5. [`Limit`]: the limit of this CPU's AES unit, for comparison with the figures.
+//! 5. [`Limit`]: the limit of this CPU's AES unit and multiplier, for comparison with the figures.
 //!
 //! This crate does not link to a library. If a library's header is present at build time, a shim in C opens the library
 //! at run time; [`Library::version`] returns the reason if it is not usable. `docs/explanation/ciphers.md` describes
@@ -29,7 +29,7 @@ pub mod turns;
 pub use case::{BATCH, Case, Fault, Who};
 pub use frames::Sizes;
 pub use library::{Absent, Interface, Library};
-pub use limit::Limit;
+pub use limit::{Bound, Limit};
 pub use measure::{Figure, Figures, compare, measure, suites};
 pub use parts::{Part, PartTime, Scheme, measure_parts};
 pub use turns::{Effort, Spread};

@@ -15,7 +15,7 @@ use crate::frames::{Frames, Packet};
 pub enum Library {
     /// OpenSSL 3.
     OpenSsl,
-    /// Intel's Multi-Buffer Crypto for IPsec, libipsec-mb 1.
+    /// Intel's Multi-Buffer Crypto for IPsec, libipsec-mb 1 or 2.
     IpsecMb,
 }
 

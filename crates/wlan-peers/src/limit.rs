@@ -1,5 +1,5 @@
-//! The limit of this CPU's AES unit: AES instructions only, with no stalls except the cipher's own data
-//! dependencies.
+//! The limit of this CPU's AES unit and multiplier: the instructions that the standard requires, with no stalls except
+//! the cipher's own data dependencies.
 
 use std::sync::OnceLock;
 
@@ -8,16 +8,70 @@ use wlan_ciphers::{Backend, Suite};
 use crate::case::{BATCH, Case};
 use crate::clock;
 
-/// Measured cycles of AES rounds on this CPU.
+/// Measured cycles of AES rounds and carry-less products on this CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// Cycles per round and block, at the throughput of the widest instructions.
-    pub round: f64,
-    /// Cycles per round and block, at the throughput of AES-NI.
-    pub aesni_round: f64,
+    /// At the throughput of the widest instructions.
+    widest: Throughput,
+    /// At the throughput of AES-NI and PCLMULQDQ.
+    aesni: Throughput,
     /// Cycles from the start of a round to the start of the next round of the same block.
     pub latency: f64,
 }
+
+/// Cycles of independent instructions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Throughput {
+    /// Per AES round and block.
+    round: f64,
+    /// Per block of GHASH.
+    product: f64,
+    /// Per block of GCM with a 128-bit key and with a 256-bit key: AES and GHASH side by side.
+    gcm: [f64; 2],
+}
+
+impl Throughput {
+    /// Measures a backend's instructions. `None` if the CPU lacks them.
+    fn of(backend: Backend) -> Option<Throughput> {
+        Some(Throughput {
+            round: clock::cycles_per_aes_round(backend)?,
+            product: clock::cycles_per_gcm_block::<0>(backend)?,
+            gcm: [
+                clock::cycles_per_gcm_block::<10>(backend)?,
+                clock::cycles_per_gcm_block::<14>(backend)?,
+            ],
+        })
+    }
+}
+
+/// The part of the CPU that sets a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The throughput of the AES unit.
+    Aes,
+    /// The throughput of AES unit and multiplier, which share execution ports.
+    AesAndMultiplier,
+    /// The throughput of the multiplier.
+    Multiplier,
+    /// The latency of AES: each block waits for the previous one.
+    Latency,
+}
+
+impl Bound {
+    /// A short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bound::Aes => "AES",
+            Bound::AesAndMultiplier => "both",
+            Bound::Multiplier => "GHASH",
+            Bound::Latency => "chain",
+        }
+    }
+}
+
+/// Relative difference below which two measured throughputs count as equal.
+const EQUAL: f64 = 0.1;
 
 impl Limit {
     /// Measures once per process. `None` without AES instructions, or if cycles cannot be counted.
@@ -25,13 +79,12 @@ impl Limit {
     pub fn of_this_cpu() -> Option<Limit> {
         static MEASURED: OnceLock<Option<Limit>> = OnceLock::new();
         *MEASURED.get_or_init(|| {
-            let aesni_round = clock::cycles_per_aes_round(Backend::AesNi)?;
+            let aesni = Throughput::of(Backend::AesNi)?;
             let wider = [Backend::Vaes256, Backend::Vaes512].into_iter();
+            let fastest = |a: Throughput, b: Throughput| if b.round < a.round { b } else { a };
             Some(Limit {
-                round: wider
-                    .filter_map(clock::cycles_per_aes_round)
-                    .fold(aesni_round, f64::min),
-                aesni_round,
+                widest: wider.filter_map(Throughput::of).fold(aesni, fastest),
+                aesni,
                 latency: clock::cycles_of_aes_latency()?,
             })
         })
@@ -41,34 +94,86 @@ impl Limit {
     #[must_use]
     pub fn with_aesni(self) -> Limit {
         Limit {
-            round: self.aesni_round,
+            widest: self.aesni,
             ..self
         }
     }
 
+    /// Cycles per AES round and block, at the throughput of the widest instructions.
+    #[must_use]
+    pub fn round(&self) -> f64 {
+        self.widest.round
+    }
+
     /// The minimum cycles per frame of the case, on average; `None` for suites without AES.
     ///
-    /// The limit counts the AES rounds that the standard requires. It does not count GCM's multiplication per block, so
-    /// for GCM it is a lower bound that cannot be reached. If frames are processed one by one, it includes the CBC-MAC
-    /// chain of a frame, in which each block depends on the previous one.
+    /// The limit counts the AES rounds that the standard requires and, for GCM, three carry-less products per block of
+    /// GHASH. If frames are processed one by one, it includes the CBC-MAC chain of a frame, in which each block depends on
+    /// the previous one.
     #[must_use]
     pub fn cycles_per_frame(&self, case: &Case) -> Option<f64> {
         let each = case.sizes.payloads_b(BATCH).map(|payload_b| {
             let work = Blocks::of(case.suite, payload_b.div_ceil(16))?;
-            let all = work.all as f64 * work.rounds * self.round;
-            let chain = work.chain as f64 * work.rounds * self.latency;
-            Some(if case.one_by_one { all.max(chain) } else { all })
+            let all = self.cycles_of(&work);
+            Some(if case.one_by_one {
+                all.max(self.cycles_of_chain(&work))
+            } else {
+                all
+            })
         });
         each.sum::<Option<f64>>().map(|sum| sum / BATCH as f64)
     }
+
+    /// The part of the CPU that sets the limit of the case; `None` for suites without AES.
+    #[must_use]
+    pub fn bound(&self, case: &Case) -> Option<Bound> {
+        let longest = case.sizes.payloads_b(BATCH).max()?;
+        let work = Blocks::of(case.suite, longest.div_ceil(16))?;
+        if case.one_by_one && self.cycles_of_chain(&work) > self.cycles_of(&work) {
+            return Some(Bound::Latency);
+        }
+        if work.hashed == 0 {
+            return Some(Bound::Aes);
+        }
+        let (aes, product) = (work.rounds as f64 * self.widest.round, self.widest.product);
+        let both = self.cycles_per_gcm_block(&work);
+        Some(if both < aes * (1.0 + EQUAL) {
+            Bound::Aes
+        } else if both < product * (1.0 + EQUAL) {
+            Bound::Multiplier
+        } else {
+            Bound::AesAndMultiplier
+        })
+    }
+
+    /// Cycles of all blocks of a frame, at the throughput of the instructions.
+    fn cycles_of(&self, work: &Blocks) -> f64 {
+        let (enciphered, hashed) = (work.all as f64, work.hashed as f64);
+        if work.hashed == 0 {
+            return enciphered * work.rounds as f64 * self.widest.round;
+        }
+        enciphered * self.cycles_per_gcm_block(work) + (hashed - enciphered) * self.widest.product
+    }
+
+    /// Cycles of the longest chain of blocks of a frame.
+    fn cycles_of_chain(&self, work: &Blocks) -> f64 {
+        work.chain as f64 * work.rounds as f64 * self.latency
+    }
+
+    fn cycles_per_gcm_block(&self, work: &Blocks) -> f64 {
+        self.widest.gcm[usize::from(work.rounds > 10)]
+    }
 }
 
-/// The number of AES blocks of a frame, and the length of its longest chain of dependent blocks.
+/// The number of blocks of a frame, and the length of its longest chain of dependent blocks.
 struct Blocks {
+    /// Blocks that pass through AES.
     all: usize,
+    /// Blocks of GHASH, at least as many as `all`, or none.
+    hashed: usize,
     chain: usize,
     /// Rounds per block: 10 with a 128-bit key, 14 with a 256-bit key (FIPS 197 section 5).
-    rounds: f64,
+    rounds: usize,
 }
 
 /// Blocks of AAD: 24 octets and their length field.
@@ -76,20 +181,26 @@ const AAD: usize = 2;
 
 impl Blocks {
     fn of(suite: Suite, payload: usize) -> Option<Blocks> {
-        let rounds = if suite.key_len() == 16 { 10.0 } else { 14.0 };
-        let (all, chain) = match suite {
+        let rounds = if suite.key_len() == 16 { 10 } else { 14 };
+        let (all, hashed, chain) = match suite {
             // B0, AAD and payload for the MAC; A0 and the payload for CTR (RFC 3610 section 2).
-            Suite::Ccmp128 | Suite::Ccmp256 => (2 * payload + AAD + 2, 1 + AAD + payload),
+            Suite::Ccmp128 | Suite::Ccmp256 => (2 * payload + AAD + 2, 0, 1 + AAD + payload),
             // Each lane has its own B0 and its share of the blocks.
             Suite::Enhanced(lanes) => (
                 2 * payload + AAD + 1 + lanes.count(),
+                0,
                 1 + (AAD + payload).div_ceil(lanes.count()),
             ),
-            // The payload and the mask of the tag (NIST SP 800-38D section 7.1).
-            Suite::Gcmp128 | Suite::Gcmp256 => (payload + 1, 1),
+            // The payload and the mask of the tag; AAD, payload and lengths (NIST SP 800-38D section 7.1).
+            Suite::Gcmp128 | Suite::Gcmp256 => (payload + 1, AAD + payload + 1, 1),
             _ => return None,
         };
-        Some(Blocks { all, chain, rounds })
+        Some(Blocks {
+            all,
+            hashed,
+            chain,
+            rounds,
+        })
     }
 }
 
@@ -106,10 +217,19 @@ mod tests {
         key_each: false,
         one_by_one: false,
     };
-    const LIMIT: Limit = Limit {
+    const WIDEST: Throughput = Throughput {
         round: 0.125,
-        aesni_round: 0.5,
+        product: 0.75,
+        gcm: [2.0, 2.5],
+    };
+    const LIMIT: Limit = Limit {
+        widest: WIDEST,
+        aesni: WIDEST,
         latency: 4.0,
+    };
+    const GCMP: Case = Case {
+        suite: Suite::Gcmp128,
+        ..CCMP
     };
 
     fn cycles(case: Case) -> f64 {
@@ -133,17 +253,41 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_key_takes_14_rounds_and_gcm_one_aes_block_per_block() {
+    fn a_longer_key_takes_14_rounds_and_gcm_one_aes_block_and_one_product_per_block() {
         let longer = Case {
             suite: Suite::Ccmp256,
             ..CCMP
         };
         assert_eq!(cycles(longer), 192.0 * 1.75);
-        let gcm = Case {
-            suite: Suite::Gcmp128,
+        // 94 payload blocks and the mask of the tag, and two blocks of GHASH more.
+        assert_eq!(cycles(GCMP), 95.0 * 2.0 + 2.0 * 0.75);
+        let longer = Case {
+            suite: Suite::Gcmp256,
+            ..GCMP
+        };
+        assert_eq!(cycles(longer), 95.0 * 2.5 + 2.0 * 0.75);
+    }
+
+    #[test]
+    fn the_bound_is_the_part_of_the_cpu_that_takes_the_time() {
+        let bound = |gcm, product, case| {
+            let widest = Throughput {
+                gcm: [gcm; 2],
+                product,
+                ..WIDEST
+            };
+            Limit { widest, ..LIMIT }.bound(&case)
+        };
+        assert_eq!(bound(2.0, 0.75, CCMP), Some(Bound::Aes));
+        // AES alone takes 1.25 cycles per block.
+        assert_eq!(bound(1.3, 0.75, GCMP), Some(Bound::Aes));
+        assert_eq!(bound(2.0, 1.9, GCMP), Some(Bound::Multiplier));
+        assert_eq!(bound(2.0, 0.75, GCMP), Some(Bound::AesAndMultiplier));
+        let one = Case {
+            one_by_one: true,
             ..CCMP
         };
-        assert_eq!(cycles(gcm), 95.0 * 1.25);
+        assert_eq!(bound(2.0, 0.75, one), Some(Bound::Latency));
     }
 
     #[test]
@@ -163,6 +307,6 @@ mod tests {
             suite: Suite::Wep104,
             ..CCMP
         };
-        assert_eq!(LIMIT.cycles_per_frame(&wep), None);
+        assert_eq!((LIMIT.cycles_per_frame(&wep), LIMIT.bound(&wep)), (None, None));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use wlan_ciphers::{Backend, Suite};
 
 use crate::case::{BATCH, Case, Fault, Who};
-use crate::contestant::{Engine, Idle, Peer, Prepared, Work, keys};
+use crate::contestant::{Engine, FrontEnd, Idle, OneByOne, Pass, Peer, Prepared, Work, keys};
 use crate::frames::Frames;
 use crate::library::{Library, Run};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
@@ -56,12 +56,7 @@ impl Stage {
     pub(crate) fn new(case: Case, count: usize) -> Result<Stage, Fault> {
         let plain = Frames::new(case.suite, case.sizes, count);
         let keys = keys(case.suite, if case.key_each { count } else { 1 });
-        let sealing = Case {
-            open: false,
-            one_by_one: false,
-            ..case
-        };
-        let mut engine = Engine::new(sealing, Backend::Portable, &keys, plain.clone())?;
+        let mut engine = OneByOne::new(Pass::Seal, Backend::Portable, &keys, plain.clone())?;
         engine.run()?;
         let sealed = engine.frames().clone();
         let (before, after) = if case.open {
@@ -95,7 +90,11 @@ impl Stage {
 
     pub(crate) fn engine(&self, backend: Backend) -> Result<Box<dyn Work>, Fault> {
         let frames = self.before.clone();
-        Ok(Box::new(Engine::new(self.case, backend, &self.keys, frames)?))
+        if !self.case.one_by_one {
+            return Ok(Box::new(Engine::new(self.case, backend, &self.keys, frames)?));
+        }
+        let pass = if self.case.open { Pass::Open } else { Pass::Seal };
+        Ok(Box::new(OneByOne::new(pass, backend, &self.keys, frames)?))
     }
 
     /// The engine on prepared packets, for the suites that it supports in this form.
@@ -200,6 +199,14 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
             if let Some(mut work) = stage.prepared(backend)? {
                 stage.same(Who::Prepared(backend), &mut *work)?;
                 all.push(Contestant::new(Some(Who::Prepared(backend)), work, fresh));
+            }
+            if !case.suite.is_rc4() && !case.open && !case.one_by_one {
+                let work = FrontEnd::new(case, backend, &stage.keys, stage.before.clone())?;
+                all.push(Contestant::new(
+                    Some(Who::FrontEnd(backend)),
+                    Box::new(work),
+                    None,
+                ));
             }
         }
     }

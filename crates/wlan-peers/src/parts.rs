@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wlan_ciphers::{Backend, Half, Lanes, Suite};
 
 use crate::case::{BATCH, Case, Fault, Who};
-use crate::contestant::{HalfOfEngine, Idle, Printed, PrintedPass, Work};
+use crate::contestant::{Idle, OneByOne, Pass, Printed, Work};
 use crate::frames::Sizes;
 use crate::measure::{Stage, suites};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
@@ -41,11 +41,12 @@ impl Part {
         }
     }
 
-    const fn half(self) -> Option<Half> {
+    const fn pass(self) -> Pass {
         match self {
-            Part::Mic => Some(Half::Mic),
-            Part::Cipher => Some(Half::Cipher),
-            Part::Seal | Part::Open => None,
+            Part::Mic => Pass::Half(Half::Mic),
+            Part::Cipher => Pass::Half(Half::Cipher),
+            Part::Seal => Pass::Seal,
+            Part::Open => Pass::Open,
         }
     }
 }
@@ -116,7 +117,7 @@ pub fn measure_parts(
     let stage = |open| {
         let mut stage = Stage::new(case(scheme.suite(), payload_b, open), BATCH)?;
         if let Scheme::Printed(lanes) = scheme {
-            stage.reseal(|key, frames| Ok(Box::new(Printed::new(PrintedPass::Seal, lanes, key, frames)?)))?;
+            stage.reseal(|key, frames| Ok(Box::new(Printed::new(Pass::Seal, lanes, key, frames)?)))?;
         }
         Ok::<_, Fault>(stage)
     };
@@ -131,8 +132,8 @@ pub fn measure_parts(
     )];
     for part in Part::ALL {
         let stage = if part == Part::Open { &opening } else { &sealing };
-        let mut work = work(scheme, part, backend, stage)?;
-        if part.half().is_none() {
+        let mut work = work(scheme, part.pass(), backend, stage)?;
+        if matches!(part, Part::Seal | Part::Open) {
             stage.same(Who::Airtoll(backend), &mut *work)?;
         }
         all.push(Contestant::new(
@@ -177,32 +178,17 @@ fn case(suite: Suite, payload_b: usize, open: bool) -> Case {
     }
 }
 
-/// The processing of one part, on the frames of a stage.
-fn work(scheme: Scheme, part: Part, backend: Backend, stage: &Stage) -> Result<Box<dyn Work>, Fault> {
-    let (key, frames) = (&stage.keys[0], stage.before.clone());
-    Ok(match (scheme, part.half()) {
-        (Scheme::Suite(_), Some(half)) => Box::new(HalfOfEngine::new(half, backend, key, frames)?),
-        (Scheme::Suite(_), None) => stage.engine(backend)?,
-        (Scheme::Printed(lanes), half) => {
-            let whole = if part == Part::Open {
-                PrintedPass::Open
-            } else {
-                PrintedPass::Seal
-            };
-            let pass = half.map_or(whole, PrintedPass::Half);
-            Box::new(Printed::new(pass, lanes, key, frames)?)
-        }
+/// A pass over the frames of a stage.
+fn work(scheme: Scheme, pass: Pass, backend: Backend, stage: &Stage) -> Result<Box<dyn Work>, Fault> {
+    let frames = stage.before.clone();
+    Ok(match scheme {
+        Scheme::Suite(_) => Box::new(OneByOne::new(pass, backend, &stage.keys, frames)?),
+        Scheme::Printed(lanes) => Box::new(Printed::new(pass, lanes, &stage.keys[0], frames)?),
     })
 }
 
 fn compare_halves(scheme: Scheme, backend: Backend, sealing: &Stage) -> Result<(), Fault> {
-    let of = |half| {
-        let part = match half {
-            Half::Mic => Part::Mic,
-            Half::Cipher => Part::Cipher,
-        };
-        work(scheme, part, backend, sealing)
-    };
+    let of = |half| work(scheme, Pass::Half(half), backend, sealing);
     let [first, second] = Half::in_order(scheme.suite());
     let mut first = of(first)?;
     first.run()?;

@@ -37,6 +37,10 @@ FIGURES = (".svg", ".png", ".html")
 """Suffixes of the files that `airtoll.ciphers.figure` writes."""
 BATCH = _rust.SPEED_BATCH
 
+OTHER_WORK = "other"
+"""Bounds a case that spends less than half of the time at the limit: headers, nonces and AAD, the order, MICs."""
+
+_MOST_OF_TIME = 0.5
 _BUDGET_S = 24.0
 _LANES_S = 0.4  # per scheme, number of lanes and size, for its four parts
 _MOST_S = 0.15  # more time per case does not improve the result
@@ -110,7 +114,8 @@ class SpeedMeasurement(BaseModel):
     gbit_per_s_quartiles: tuple[float, float]
     cycles_per_byte: float | None  # core cycles; null if they cannot be counted
     cycles_per_byte_quartiles: tuple[float, float] | None
-    limit_cycles_per_byte: float | None  # limit of this CPU's AES unit, the same for all; null without AES
+    limit_cycles_per_byte: float | None  # limit of this CPU, the same for all; null without AES
+    limited_by: str | None  # AES, GHASH, both, or chain: the throughput of these units, or the latency of AES
 
     @property
     def way(self) -> ProtectionMode:
@@ -123,6 +128,24 @@ class SpeedMeasurement(BaseModel):
         if self.limit_cycles_per_byte is None or self.cycles_per_byte is None:
             return None
         return self.limit_cycles_per_byte / self.cycles_per_byte
+
+    @property
+    def bound_by(self) -> str | None:
+        """The part of the CPU that sets the limit, if it takes most of the time, or OTHER_WORK. None without AES."""
+        share = self.share_of_limit
+        return None if share is None else self.limited_by if share >= _MOST_OF_TIME else OTHER_WORK
+
+
+class FrontEndTime(BaseModel):
+    """Cycles of the engine's front end: everything in sealing a batch that precedes AES."""
+
+    model_config = ConfigDict(frozen=True)
+
+    suite: str
+    size_b: int | None  # payload; null for IMIX
+    keys: int
+    cycles_per_frame: float
+    cycles_per_frame_quartiles: tuple[float, float]
 
 
 class LaneTimes(BaseModel):
@@ -147,6 +170,7 @@ class Speeds(BaseModel):
     host: BenchmarkHost
     complete: bool  # false: interrupted before all cases were measured
     measurements: tuple[SpeedMeasurement, ...]
+    front_end: tuple[FrontEndTime, ...] = ()
     lanes: tuple[LaneTimes, ...] = ()  # with paper-lanes
 
 
@@ -210,14 +234,14 @@ def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[BenchmarkCa
 
 def measure(
     cases: Sequence[BenchmarkCase], backend: str
-) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement]]]:
-    """Measure the cases in order; yield each case with the measurements of all implementations.
+) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement], FrontEndTime | None]]:
+    """Measure the cases in order; yield each case with the measurements of all implementations and of the front end.
 
     The outputs of all implementations are compared before they are timed. Raises AirtollError if they differ.
     """
     within_s = min(_BUDGET_S / max(len(cases), 1), _MOST_S)
     for case in cases:
-        yield case, _measure_one(case, backend, within_s)
+        yield case, *_measure_one(case, backend, within_s)
 
 
 def plan_lanes(sizes: Sequence[int | None]) -> list[tuple[LaneScheme, int, int]]:
@@ -248,7 +272,9 @@ def measure_lanes(scheme: LaneScheme, lanes: int, size_b: int, backend: str) -> 
     )
 
 
-def _measure_one(case: BenchmarkCase, backend: str, within_s: float) -> list[SpeedMeasurement]:
+def _measure_one(
+    case: BenchmarkCase, backend: str, within_s: float
+) -> tuple[list[SpeedMeasurement], FrontEndTime | None]:
     way = case.way
     try:
         measured = _rust.measure_speed(
@@ -263,7 +289,11 @@ def _measure_one(case: BenchmarkCase, backend: str, within_s: float) -> list[Spe
     except RuntimeError as error:
         raise AirtollError(f"ciphers: {error}") from error
     best: dict[str, SpeedMeasurement] = {}
+    front_end = None
     for speed in measured.speeds:
+        if speed.implementation == "airtoll-front-end":
+            front_end = _front_end(case, speed, measured.payload_b)
+            continue
         best.setdefault(
             speed.implementation,
             SpeedMeasurement.model_validate(
@@ -282,7 +312,21 @@ def _measure_one(case: BenchmarkCase, backend: str, within_s: float) -> list[Spe
                     "cycles_per_byte": speed.cycles_per_byte,
                     "cycles_per_byte_quartiles": speed.cycles_per_byte_quartiles,
                     "limit_cycles_per_byte": measured.limit_cycles_per_byte,
+                    "limited_by": measured.limited_by,
                 }
             ),
         )
-    return [best[name] for name in IMPLEMENTATIONS if name in best]
+    return [best[name] for name in IMPLEMENTATIONS if name in best], front_end
+
+
+def _front_end(case: BenchmarkCase, speed: _rust.Speed, payload_b: float) -> FrontEndTime | None:
+    if speed.cycles_per_byte is None or speed.cycles_per_byte_quartiles is None:
+        return None
+    low, high = speed.cycles_per_byte_quartiles
+    return FrontEndTime(
+        suite=case.suite,
+        size_b=case.size_b,
+        keys=case.way.keys,
+        cycles_per_frame=speed.cycles_per_byte * payload_b,
+        cycles_per_frame_quartiles=(low * payload_b, high * payload_b),
+    )

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -11,12 +12,13 @@ from rich.table import Table
 from airtoll import extras
 from airtoll.ciphers import speed
 from airtoll.ciphers.parts import PAPER_LANES
-from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
+from airtoll.ciphers.speed import BenchmarkHost, FrontEndTime, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
 _WIDTH = 100  # of a table; without a terminal, rich would use 80
+_WORDS = ("suite", "by")  # columns of words
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
 _PREPARED = "*"  # marks the rows of packets with prepared nonce and AAD
 _ONE_SIZE_B = 1500
@@ -76,6 +78,7 @@ def _measure(
     host: BenchmarkHost,
 ) -> Speeds:
     measurements: list[SpeedMeasurement] = []
+    front_ends: list[FrontEndTime] = []
     times: list[speed.LaneTimes] = []
     console = plain_console(stderr=True)
     progress = Progress(
@@ -92,15 +95,23 @@ def _measure(
     with progress:
         task = progress.add_task("comparing and measuring", total=len(cases) + len(lanes))
         try:
-            for case, measured in speed.measure(cases, host.backend):
+            for case, measured, front_end in speed.measure(cases, host.backend):
                 measurements.extend(measured)
+                if front_end is not None:
+                    front_ends.append(front_end)
                 progress.update(task, advance=1, description=f"{case.suite:<10} {_size(case.size_b):>6}")
             for scheme, number, size_b in lanes:
                 times.append(speed.measure_lanes(scheme, number, size_b, host.backend))
                 progress.update(task, advance=1, description=f"{scheme}{number:<2} {_size(size_b):>6}")
         except KeyboardInterrupt:
             complete = False
-    return Speeds(host=host, complete=complete, measurements=tuple(measurements), lanes=tuple(times))
+    return Speeds(
+        host=host,
+        complete=complete,
+        measurements=tuple(measurements),
+        front_end=tuple(front_ends),
+        lanes=tuple(times),
+    )
 
 
 @dataclass(frozen=True)
@@ -126,8 +137,29 @@ def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
         ]
         if chosen:
             yield _sheet(way, chosen)
+    if front_ends := [one for one in speeds.front_end if one.size_b in shown]:
+        yield _front_end_sheet(front_ends)
     if speeds.lanes:
         yield from _lane_sheets(speeds.lanes)
+
+
+def _front_end_sheet(times: Sequence[FrontEndTime]) -> _Sheet:
+    found = {(one.suite, one.size_b, one.keys): one.cycles_per_frame for one in times}
+    rows = [
+        (
+            suite,
+            _size(size_b).removesuffix(" B"),
+            *(_number(found.get((suite, size_b, keys))) for keys in (1, speed.BATCH)),
+        )
+        for suite, size_b in dict.fromkeys((one.suite, one.size_b) for one in times)
+    ]
+    columns = (
+        ("", "suite"),
+        ("payload", "B"),
+        ("one key,", "cycles/frame"),
+        ("one key per frame,", "cycles/frame"),
+    )
+    return _Sheet(f"Front end of sealing {speed.BATCH} frames at a time", columns, rows)
 
 
 def _lane_sheets(times: Sequence[speed.LaneTimes]) -> Iterator[_Sheet]:
@@ -163,6 +195,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
         ("", "c/B"),
         ("limit", "c/B"),
         ("% of", "limit"),
+        ("bound", "by"),
         ("OpenSSL", "Gbit/s"),
         ("", "c/B"),
         ("", "ratio"),
@@ -190,6 +223,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
                 *_rate(ours),
                 _number(ours.limit_cycles_per_byte if ours else None),
                 _percent(ours.share_of_limit if ours else None),
+                (ours and ours.bound_by) or _NONE,
                 *_rate(openssl),
                 _ratio(ours, openssl),
                 *_rate(ipsec_mb),
@@ -245,10 +279,9 @@ def _print(speeds: Speeds) -> None:
         console.print()
         console.print(sheet.title, style="bold")
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-        for number, (whose, what) in enumerate(sheet.columns):
-            table.add_column(
-                f"{whose}\n{what}", justify="left" if number in (0, 12) else "right", no_wrap=True
-            )
+        for whose, what in sheet.columns:
+            justify: Literal["left", "right"] = "left" if what in _WORDS else "right"
+            table.add_column(f"{whose}\n{what}", justify=justify, no_wrap=True)
         many = sum(bool(row[0]) for row in sheet.rows) < len(sheet.rows)
         for number, row in enumerate(sheet.rows):
             if number and row[0] and many:
@@ -285,9 +318,11 @@ def _notes(speeds: Speeds) -> Iterator[str]:
     yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
     if any(m.implementation == "airtoll-prepared" for m in speeds.measurements):
         yield f"{_PREPARED} airtoll's cipher alone: packets with prepared nonce and AAD, as the libraries take them."
-    yield "The limit counts only the AES rounds that the standard requires, at this CPU's measured rate. GCMP"
-    yield "also multiplies, so it cannot reach its limit. For one frame at a time, the limit is the chain of"
-    yield "CBC-MAC."
+    yield "The limit counts the AES rounds and, for GCMP, the multiplications that the standard requires, at"
+    yield "this CPU's measured rates. Bound by: the unit that sets the limit (both: AES and GHASH), the chain"
+    yield f"of CBC-MAC, or {speed.OTHER_WORK} work, if less than half of the time is at the limit."
+    if speeds.front_end:
+        yield "Front end: everything in sealing that precedes AES (headers, nonces, AAD, order of the frames)."
     sizes = {m.size_b for m in speeds.measurements}
     if len(sizes) > _FEW_SIZES:
         yield "For other sizes of the other modes, use --json or --size."
@@ -300,7 +335,7 @@ def _markdown(speeds: Speeds) -> str:
     for sheet in _sheets(speeds):
         headings = _headings(sheet.columns)
         lines += ["", f"### {sheet.title}", "", _cells(headings)]
-        lines.append(_cells("---" if number in (0, 12) else "---:" for number in range(len(headings))))
+        lines.append(_cells("---" if what in _WORDS else "---:" for _, what in sheet.columns))
         suite = ""
         for row in sheet.rows:
             suite = row[0] or suite

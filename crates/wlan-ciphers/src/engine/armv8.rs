@@ -6,6 +6,7 @@
 
 use core::arch::aarch64::*;
 use core::arch::asm;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 use super::Schedule;
@@ -17,7 +18,7 @@ pub(super) struct Armv8(());
 
 super::entries!(
     Armv8, "neon,aes",
-    ccm 8 or 1 by |m| m,
+    ccm 8, 8 with a key each, or 1 by |m| m,
     gcm (groups of 4 or 1 x 8),
     lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
 );
@@ -320,14 +321,13 @@ impl<const KEYS: usize, const SETS: usize> Keys<Armv8> for StepKeys<KEYS, SETS> 
     }
 
     #[inline(always)]
-    fn each(m: Armv8, keys: &[[&Schedule; MAX_LANES]]) -> Self {
-        let mut sets = [[m.zero(); KEYS]; SETS];
-        for (set, keys) in sets.iter_mut().zip(keys) {
-            for (round, block) in set.iter_mut().enumerate() {
-                *block = m.from_lanes(&keys.map(|key| &key.rounds[round]));
-            }
-        }
-        StepKeys { sets }
+    fn set_each<'s, 'k>(
+        place: &'s mut MaybeUninit<Self>,
+        m: Armv8,
+        registers: usize,
+        key: impl Fn(usize, usize) -> &'k Schedule,
+    ) -> &'s Self {
+        place.write(Self::of(m, |register| key(register.min(registers - 1), 0)))
     }
 
     #[inline(always)]

@@ -13,11 +13,9 @@
 //! keys.
 #![allow(unsafe_code)]
 
-use core::mem::offset_of;
 use core::ops::Range;
 
-use super::BlocksInOrder;
-use super::machine::{Group, Keys, MAX_LANES, Machine};
+use super::machine::{Addresses, Group, Keys, MAX_LANES, Machine};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 
 /// Values that each step of a group hands on to the next, per register.
@@ -51,7 +49,7 @@ macro_rules! for_registers {
     };
 }
 
-/// Makes a pass over the payloads of a group in place and returns the MICs per register. Overwrites the counter blocks.
+/// Makes a pass over the payloads of a group in place and returns the MICs per register.
 #[inline(always)]
 pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
     m: M,
@@ -109,15 +107,14 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
     group: &mut Group<'_, G>,
     s: &mut State<M, G>,
 ) {
-    let gather = |g: usize, offset: usize| {
-        // SAFETY: `g` is a register of the group, whose addresses are those of `BlocksInOrder`. The offset is that of a
-        // field.
-        unsafe { m.gather(&group.blocks_of[g], offset) }
-    };
     let (mut mac, mut mask) = ([m.zero(); N], [m.zero(); N]);
+    let mut aad = [[m.zero(); N]; 2];
     for g in 0..N {
-        mac[g] = keys.whiten(m, g, gather(g, offset_of!(BlocksInOrder, first)));
-        mask[g] = keys.whiten(m, g, gather(g, offset_of!(BlocksInOrder, counter)));
+        // SAFETY: `g` is a register of the group, whose addresses are those of `BlocksInOrder`.
+        let [counter, first, aad_1, aad_2] = unsafe { heads(m, &group.blocks_of[g]) };
+        (aad[0][g], aad[1][g]) = (aad_1, aad_2);
+        mac[g] = keys.whiten(m, g, first);
+        mask[g] = keys.whiten(m, g, counter);
         s.base[g] = mask[g];
         if ROWS {
             for round in 0..K::AHEAD {
@@ -125,31 +122,49 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
                 keys.round_of(m, g, round, &mut base);
                 [s.base[g]] = base;
             }
-            // `rows` reads the counter blocks from here.
-            // SAFETY: the same addresses, which are writable.
-            unsafe { m.scatter(&group.blocks_of[g], offset_of!(BlocksInOrder, counter), s.base[g]) };
         }
     }
     if !authenticates(PASS) {
         return;
     }
     keys.rounds(m, 0, &mut mac, &mut mask, 0);
-    for offset in [offset_of!(BlocksInOrder, aad_1), offset_of!(BlocksInOrder, aad_2)] {
-        for g in 0..N {
-            s.next[g] = gather(g, offset);
-        }
-        if PASS == OPEN && !ROWS && offset == offset_of!(BlocksInOrder, aad_2) {
-            break;
-        }
-        for g in 0..N {
-            mac[g] = keys.join(m, mac[g], keys.fold(m, g, s.next[g]));
-        }
-        keys.rounds_of(m, 0, &mut mac, 0);
+    absorb(m, keys, 0, &mut mac, &aad[0], None, None);
+    if PASS == OPEN && !ROWS {
+        s.next[..N].copy_from_slice(&aad[1]);
+    } else {
+        absorb(m, keys, 0, &mut mac, &aad[1], None, None);
     }
     for g in 0..N {
         s.mac[g] = mac[g];
         s.mask[g] = keys.join(m, mask[g], keys.last(g));
     }
+}
+
+/// The counter block, the first block of the MAC and the two blocks of AAD of each lane.
+///
+/// # Safety
+/// The addresses are those of complete [`BlocksInOrder`](super::BlocksInOrder).
+#[inline(always)]
+unsafe fn heads<M: Machine>(m: M, at: &Addresses) -> [M::Block; 4] {
+    let mut heads = [m.zero(); 4];
+    if M::LANES == heads.len() {
+        // A register holds the blocks of a frame.
+        let mut rows = m.square();
+        for lane in 0..M::LANES {
+            // SAFETY: the caller promises the blocks.
+            rows[lane] = unsafe { m.load(at[lane]) };
+        }
+        let columns = m.turn(rows);
+        for (block, head) in heads.iter_mut().enumerate() {
+            *head = columns[block];
+        }
+    } else {
+        for (block, head) in heads.iter_mut().enumerate() {
+            // SAFETY: the caller promises the blocks.
+            *head = unsafe { m.gather(at, 16 * block) };
+        }
+    }
+    heads
 }
 
 /// The chunks that one step by rows processes, as offsets in the payloads.
@@ -203,7 +218,7 @@ unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, con
                 ahead: at(0),
                 behind: None,
             };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, first);
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, first);
             t = 1;
         }
         while 0 < t && t < whole.min(steps.end) {
@@ -211,7 +226,7 @@ unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, con
                 ahead: at(t),
                 behind: at(t - 1),
             };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, step);
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, step);
             t += 1;
         }
         if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
@@ -219,7 +234,7 @@ unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, con
                 ahead: None,
                 behind: at(t - 1),
             };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, last);
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, last);
             t += 1;
         }
         while t < steps.end {
@@ -227,7 +242,7 @@ unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, con
                 ahead: at(t),
                 behind: t.checked_sub(1).and_then(at),
             };
-            rows::<M, K, G, PASS, true, N>(m, keys, group, &mut mac, step);
+            rows::<M, K, G, PASS, true, N>(m, keys, group, &s.base, &mut mac, step);
             t += 1;
         }
     }
@@ -244,6 +259,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const E
     m: M,
     keys: &K,
     group: &Group<'_, G>,
+    base: &[M::Block; G],
     mac: &mut [M::Block; N],
     step: Step,
 ) {
@@ -261,8 +277,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const E
         let is_interleaved = absorbed.is_some() && enciphered.is_some() && 2 * N <= M::CHAINS;
         let mut stream = [m.zero(); N];
         if is_interleaved {
-            // SAFETY: the caller promises that these are registers of the group, and `b` is below `LANES`.
-            stream = unsafe { counters_of_lane(m, group, b, counts) };
+            stream = counters_of_lane(m, base, b, counts);
         }
         if let Some(at) = absorbed {
             let column = if EDGE {
@@ -277,8 +292,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const E
         }
         if let Some(at) = enciphered {
             if !is_interleaved {
-                // SAFETY: the caller promises that these are registers of the group, and `b` is below `LANES`.
-                stream = unsafe { counters_of_lane(m, group, b, counts) };
+                stream = counters_of_lane(m, base, b, counts);
                 keys.rounds_of(m, 0, &mut stream, K::AHEAD);
             }
             // SAFETY: the caller promises that, without `EDGE`, lane `b` has this chunk in full.
@@ -288,21 +302,18 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const E
 }
 
 /// The counter blocks of one chunk of lane `b` of each register, after the rounds that [`start`] did in advance.
-///
-/// # Safety
-/// `N` is at most the number of registers of the group, and `b` is below `LANES`.
 #[inline(always)]
-unsafe fn counters_of_lane<M: Machine, const G: usize, const N: usize>(
+fn counters_of_lane<M: Machine, const G: usize, const N: usize>(
     m: M,
-    group: &Group<'_, G>,
+    base: &[M::Block; G],
     b: usize,
     counts: M::Block,
 ) -> [M::Block; N] {
-    core::array::from_fn(|g| {
-        // SAFETY: `g` is a register of the group and `b` a lane. The block is not written here.
-        let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
-        m.xor(m.splat(base), counts)
-    })
+    let mut counters = [counts; N];
+    for g in 0..N {
+        counters[g] = m.xor(m.splat_lane(&base[g], b), counts);
+    }
+    counters
 }
 
 /// Enciphers the chunk at octet `at` of lane `b` of each register with the key stream.

@@ -29,7 +29,7 @@ use core::ops::Range;
 use super::machine::{AesRounds, Machine};
 use super::pass::{Pass, SEAL, authenticates, enciphers};
 use super::polyval::POWERS;
-use super::{BlocksInOrder, Frame, Schedule, hand_out};
+use super::{BlocksInOrder, Frame, Schedule, hand_out, rounds};
 
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;
@@ -47,26 +47,6 @@ type Sum<M> = [<M as Machine>::Block; 3];
 pub(super) trait Pipelined: AesRounds + Machine<Products = Sum<Self>> {}
 
 impl<M: AesRounds + Machine<Products = Sum<M>>> Pipelined for M {}
-
-/// Repeats the body for some rounds. LLVM does not unroll a loop that contains `asm!`.
-#[cfg(not(debug_assertions))]
-macro_rules! rounds {
-    ($round:ident in $($number:literal)+ => $body:block) => {
-        $({
-            const $round: usize = $number;
-            $body
-        })+
-    };
-}
-
-/// Performs the body for some rounds. Compiling the repeated body takes longer than all tests.
-#[cfg(debug_assertions)]
-macro_rules! rounds {
-    ($round:ident in $($number:literal)+ => $body:block) => {
-        #[allow(non_snake_case)]
-        for $round in [$($number),+] $body
-    };
-}
 
 /// Rounds of AES-128 except the first, which adds a key only, and the last.
 const ROUNDS: usize = 9;
@@ -364,6 +344,12 @@ struct RoundKeys<M: Machine> {
 }
 
 impl<M: Pipelined> RoundKeys<M> {
+    /// Whether a step of `G` frames with a key each takes the keys from here. Keys of several frames do not fit the
+    /// registers, and those of one lane are in memory in the same form.
+    const fn are_loaded<const G: usize>() -> bool {
+        G == 1 && M::LANES > 1
+    }
+
     #[inline(always)]
     fn new(m: M, key: &Schedule) -> Self {
         let mut keys = RoundKeys {
@@ -409,7 +395,8 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
     #[inline(always)]
     fn start_last(&mut self, m: M, g: usize, frame: &Frame<'_, '_>, left: usize, mask: M::Block) {
         self.powers[g] = frame.key.powers_at(left);
-        // The reduction leaves the high part as it is, and the middle compensates what `close` adds to it.
+        // The reduction adds the high part to the hash unchanged, so the mask starts there. `close` adds the high part to the
+        // middle too, where the second copy of the mask cancels it.
         self.sums[g] = [m.zero(), mask, mask];
     }
 
@@ -444,8 +431,9 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
         effects: &Effects,
         row: usize,
     ) -> [M::Block; G] {
+        let is_loaded = SHARED || RoundKeys::<M>::are_loaded::<G>();
         let key = |g: usize, round: usize| {
-            if SHARED || G == 1 {
+            if is_loaded {
                 keys.rounds[round]
             } else {
                 m.splat(&frames[g].key.rounds[round])
@@ -516,7 +504,7 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
         }
         let mut masks = [m.zero(); G];
         for g in 0..G {
-            let last_key = if SHARED || G == 1 {
+            let last_key = if is_loaded {
                 keys.last
             } else {
                 m.splat(&frames[g].key.rounds[if is_aes_256 { 14 } else { 10 }])
@@ -624,7 +612,7 @@ pub(super) unsafe fn short<
             if K * G < M::LANES {
                 let group: &[u8; G] = order[place + K * G..].first_chunk().expect("a multiple of LANES");
                 let group = group.map(|member| &frames[usize::from(member)]);
-                if !SHARED && G == 1 {
+                if !SHARED && RoundKeys::<M>::are_loaded::<G>() {
                     keys.load(m, group[0].key);
                 }
                 // SAFETY: the frames have R rows each, and if SHARED, the key of `keys` and `effects`.
@@ -729,7 +717,7 @@ pub(super) unsafe fn long<M: Pipelined, const PASS: Pass, const SHARED: bool, co
     let mut pending = U;
     for (place, &member) in order.iter().enumerate() {
         let frame = &frames[usize::from(member)];
-        if !SHARED {
+        if !SHARED && RoundKeys::<M>::are_loaded::<1>() {
             keys.load(m, frame.key);
         }
         // SAFETY: the frame has more than U rows.

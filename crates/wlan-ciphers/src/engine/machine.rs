@@ -6,21 +6,38 @@
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::{IndexMut, Range};
 
+#[cfg(target_arch = "x86_64")]
+use super::rounds;
 use super::{BlocksInOrder, Frame, Schedule};
 
-pub(super) use super::schedule::MAX_LANES;
+pub(crate) use super::schedule::MAX_LANES;
 
 /// One address per lane of a register. Lanes past the machine's `LANES` are unused.
-pub(super) type Addresses = [*mut u8; MAX_LANES];
+pub(crate) type Addresses = [*mut u8; MAX_LANES];
+
+/// Numbers in the source of a [`Permutation`], least significant octet first.
+pub(crate) type Numbers = [u64; 2];
+
+/// The octets of four blocks: octet i is octet `pick[i]` of 32 octets followed by two numbers, masked by `keep[i]`, or
+/// `set[i]`.
+#[repr(align(64))]
+pub(crate) struct Permutation {
+    pub(crate) pick: [u8; 64],
+    pub(crate) keep: [u8; 64],
+    pub(crate) set: [u8; 64],
+}
 
 /// A CPU with the features that its module requires. A value exists only if they were detected.
-pub(super) trait Machine: Copy {
+pub(crate) trait Machine: Copy {
     /// Frames per register.
     const LANES: usize;
     /// Chains of rounds that can be interleaved without running out of registers.
     const CHAINS: usize;
+    /// Whether it can permute 64 octets at once.
+    const PERMUTES: bool = false;
     /// A mask of all lanes.
     const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
     /// One block per lane.
@@ -39,6 +56,14 @@ pub(super) trait Machine: Copy {
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Self::Block;
     /// The same block in every lane.
     fn splat(self, block: &[u8; 16]) -> Self::Block;
+    /// Lane `lane` of a block in memory, in every lane.
+    #[inline(always)]
+    fn splat_lane(self, block: &Self::Block, lane: usize) -> Self::Block {
+        const { assert!(size_of::<Self::Block>() == 16 * Self::LANES) };
+        assert!(lane < Self::LANES);
+        // SAFETY: a block is `LANES` consecutive lanes of 16 octets, and `lane` is less than `LANES`.
+        self.splat(unsafe { &*core::ptr::from_ref(block).cast::<[u8; 16]>().add(lane) })
+    }
     /// Zeros.
     fn square(self) -> Self::Square;
     /// Transposes: lane `b` of block `a` of the result is lane `a` of block `b` of `square`.
@@ -101,6 +126,13 @@ pub(super) trait Machine: Copy {
         block
     }
 
+    /// The blocks that a permutation makes of 32 octets and two numbers. Only called if the machine
+    /// [`PERMUTES`](Machine::PERMUTES).
+    #[inline(always)]
+    fn permute(self, _: &[u8; 32], _: Numbers, _: &Permutation) -> BlocksInOrder {
+        unreachable!("this machine does not permute")
+    }
+
     /// An empty sum of products.
     fn no_products(self) -> Self::Products;
     /// Converts blocks of GHASH to the octet order of products.
@@ -116,11 +148,19 @@ pub(super) trait Machine: Copy {
 /// The last round is separate, so that the value XORed after it (the next block of the MAC, or the text under the key
 /// stream) is folded into the last round key. The chain from block to block is then only the AES rounds:
 /// `join(rounds(whiten(x)), last)` is AES of x, and `join(rounds(whiten(x)), fold(y))` is `whiten(AES(x) ^ y)`.
-pub(super) trait Keys<M: Machine> {
+pub(crate) trait Keys<M: Machine> {
     /// The keys of one schedule in every lane.
     fn one(m: M, key: &Schedule) -> Self;
-    /// The keys of each frame, indexed by register and lane.
-    fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self;
+    /// Writes the keys of each frame, by register and lane, of the first `registers` registers. Keys that are returned by
+    /// value would be copied.
+    fn set_each<'s, 'k>(
+        place: &'s mut MaybeUninit<Self>,
+        m: M,
+        registers: usize,
+        key: impl Fn(usize, usize) -> &'k Schedule,
+    ) -> &'s Self
+    where
+        Self: Sized;
     /// The keys of registers whose lanes belong to a single frame each.
     fn of<'k>(m: M, key: impl Fn(usize) -> &'k Schedule) -> Self;
 
@@ -163,7 +203,7 @@ pub(super) trait Keys<M: Machine> {
 
 /// A machine with instructions for single AES rounds.
 #[cfg(target_arch = "x86_64")]
-pub(super) trait AesRounds: Machine {
+pub(crate) trait AesRounds: Machine {
     /// A round.
     fn round(self, state: Self::Block, key: Self::Block) -> Self::Block;
     /// The last round.
@@ -176,6 +216,7 @@ pub(super) trait AesRounds: Machine {
 
 /// Round keys for [`AesRounds`]. `SETS` is 1 for a shared key, else the number of registers. `KEYS` is 11 or 15.
 #[cfg(target_arch = "x86_64")]
+#[repr(transparent)]
 pub(super) struct RoundKeys<M: AesRounds, const KEYS: usize, const SETS: usize> {
     sets: [[M::Block; KEYS]; SETS],
 }
@@ -192,39 +233,51 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> RoundKeys<M, KEYS, SETS
 impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M, KEYS, SETS> {
     #[inline(always)]
     fn one(m: M, key: &Schedule) -> Self {
-        let mut sets = [[m.zero(); KEYS]; SETS];
-        for set in &mut sets {
+        let mut keys = RoundKeys {
+            sets: [[m.zero(); KEYS]; SETS],
+        };
+        for set in &mut keys.sets {
             for (round, block) in set.iter_mut().enumerate() {
                 *block = m.splat(&key.rounds[round]);
             }
         }
-        RoundKeys { sets }
+        keys
     }
 
     #[inline(always)]
-    fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self {
-        let mut sets = [[m.zero(); KEYS]; SETS];
-        for (set, keys) in sets.iter_mut().zip(keys) {
-            for (round, block) in set.iter_mut().enumerate() {
-                let mut lanes = [&keys[0].rounds[round]; MAX_LANES];
-                for lane in 0..M::LANES {
-                    lanes[lane] = &keys[lane].rounds[round];
+    fn set_each<'s, 'k>(
+        place: &'s mut MaybeUninit<Self>,
+        m: M,
+        registers: usize,
+        key: impl Fn(usize, usize) -> &'k Schedule,
+    ) -> &'s Self {
+        let sets = place.as_mut_ptr().cast::<[M::Block; KEYS]>();
+        for register in 0..SETS {
+            let mut set = [m.zero(); KEYS];
+            if register < registers {
+                let of_lanes: [_; MAX_LANES] = core::array::from_fn(|lane| key(register, lane % M::LANES));
+                for (round, block) in set.iter_mut().enumerate() {
+                    *block = m.from_lanes(&of_lanes.map(|key| &key.rounds[round]));
                 }
-                *block = m.from_lanes(&lanes);
             }
+            // SAFETY: a value of this type is `SETS` sets and nothing else.
+            unsafe { sets.add(register).write(set) };
         }
-        RoundKeys { sets }
+        // SAFETY: all sets are written.
+        unsafe { place.assume_init_ref() }
     }
 
     #[inline(always)]
     fn of<'k>(m: M, key: impl Fn(usize) -> &'k Schedule) -> Self {
-        let mut sets = [[m.zero(); KEYS]; SETS];
-        for (register, set) in sets.iter_mut().enumerate() {
+        let mut keys = RoundKeys {
+            sets: [[m.zero(); KEYS]; SETS],
+        };
+        for (register, set) in keys.sets.iter_mut().enumerate() {
             for (round, block) in set.iter_mut().enumerate() {
                 *block = m.splat(&key(register).rounds[round]);
             }
         }
-        RoundKeys { sets }
+        keys
     }
 
     #[inline(always)]
@@ -256,19 +309,23 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
         counters: &mut [M::Block; N],
         ahead: usize,
     ) {
-        for round in 1..KEYS - 1 {
+        // Chains that do not fit the registers are better left to the compiler.
+        let pin = |block| if 2 * N <= M::CHAINS { m.pin(block) } else { block };
+        rounds!(ROUND in 1 2 3 4 5 6 7 8 9 10 11 12 13 => {
             for i in 0..N {
-                let mut key = self.key(first + i, round);
-                if SETS > 1 {
-                    // One load for both uses.
-                    key = m.pin(key);
-                }
-                mac[i] = m.round(mac[i], key);
-                if round > ahead {
-                    counters[i] = m.round(counters[i], key);
+                if ROUND < KEYS - 1 {
+                    let mut key = self.key(first + i, ROUND);
+                    if SETS > 1 {
+                        // One load for both uses.
+                        key = m.pin(key);
+                    }
+                    mac[i] = pin(m.round(mac[i], key));
+                    if ROUND > ahead {
+                        counters[i] = pin(m.round(counters[i], key));
+                    }
                 }
             }
-        }
+        });
     }
 
     const AHEAD: usize = 1;
@@ -306,8 +363,6 @@ pub(super) struct Group<'g, const G: usize> {
     pub(super) payload: [Addresses; G],
     /// Octets of each payload.
     pub(super) len: [[usize; MAX_LANES]; G],
-    /// The key of each lane's frame.
-    pub(super) keys: [[&'g Schedule; MAX_LANES]; G],
     /// Per register, the chunks of `LANES` blocks that every lane of this register and the earlier ones has in full.
     pub(super) whole: [usize; G],
     /// Per register, the chunks of its longest lane. The last chunk may be partial.
@@ -317,52 +372,48 @@ pub(super) struct Group<'g, const G: usize> {
 }
 
 impl<'g, const G: usize> Group<'g, G> {
-    /// The frames in `order`, at most `G * lanes`. Lanes without a frame have the blocks and the key of the register's
-    /// first frame, and no payload.
-    ///
-    /// # Safety
-    /// `order` contains no frame twice. Each payload is at most as long as the previous one.
+    /// No frames.
     #[inline(always)]
-    pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
-        let mut group = Group {
-            registers: order.len().div_ceil(lanes),
+    pub(super) fn new() -> Group<'g, G> {
+        Group {
+            registers: 0,
             blocks_of: [[core::ptr::null_mut(); MAX_LANES]; G],
             payload: [[core::ptr::null_mut(); MAX_LANES]; G],
             len: [[0; MAX_LANES]; G],
-            keys: [[frames[usize::from(order[0])].key; MAX_LANES]; G],
             whole: [0; G],
             chunks: [0; G],
             _frames: PhantomData,
-        };
+        }
+    }
+
+    /// Places the frames in `order`, 1 to `G * lanes`. Lanes without a frame have the blocks of the register's first
+    /// frame, and no payload. A group that is returned by value would be copied.
+    ///
+    /// # Safety
+    /// The group has no frames. `order` contains no frame twice. Each payload is at most as long as the previous one.
+    #[inline(always)]
+    pub(super) unsafe fn place(&mut self, frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) {
+        self.registers = order.len().div_ceil(lanes);
         let chunk_b = 16 * lanes;
         for (register, members) in order.chunks(lanes).enumerate() {
-            group.place(register, frames, members, lanes);
-            group.whole[register] = group.len[register][lanes - 1] / chunk_b;
-            group.chunks[register] = group.len[register][0].div_ceil(chunk_b);
+            let (payload, len) = (&mut self.payload[register], &mut self.len[register]);
+            for (lane, &member) in members.iter().enumerate() {
+                let frame = &frames[usize::from(member)];
+                payload[lane] = frame.payload;
+                len[lane] = frame.len;
+            }
+            for lane in members.len()..lanes {
+                payload[lane] = payload[0];
+            }
+            self.whole[register] = len[lanes - 1] / chunk_b;
+            self.chunks[register] = len[0].div_ceil(chunk_b);
         }
         // Last, because a reference to a frame invalidates addresses inside it that were taken before.
         for (register, members) in order.chunks(lanes).enumerate() {
             for lane in 0..lanes {
                 let member = members.get(lane).unwrap_or(&members[0]);
-                group.blocks_of[register][lane] = (&raw mut frames[usize::from(*member)].blocks).cast();
+                self.blocks_of[register][lane] = (&raw mut frames[usize::from(*member)].blocks).cast();
             }
-        }
-        group
-    }
-
-    /// Places the payloads and keys of up to `lanes` frames in the lanes of a register.
-    #[inline(always)]
-    fn place<'k: 'g>(&mut self, register: usize, frames: &[Frame<'_, 'k>], members: &[u8], lanes: usize) {
-        let (payload, len) = (&mut self.payload[register], &mut self.len[register]);
-        let keys = &mut self.keys[register];
-        for (lane, &member) in members.iter().enumerate() {
-            let frame = &frames[usize::from(member)];
-            payload[lane] = frame.payload;
-            len[lane] = frame.len;
-            keys[lane] = frame.key;
-        }
-        for lane in members.len()..lanes {
-            (payload[lane], keys[lane]) = (payload[0], keys[0]);
         }
     }
 
@@ -382,17 +433,6 @@ impl<'g, const G: usize> Group<'g, G> {
             }
         }
         due
-    }
-
-    /// The block at an offset of [`BlocksInOrder`].
-    ///
-    /// # Safety
-    /// `register` is in the group and `lane` in the machine. `offset` is the offset of a field. The block is not
-    /// written while the reference lives.
-    #[inline(always)]
-    pub(super) unsafe fn block(&self, register: usize, lane: usize, offset: usize) -> &[u8; 16] {
-        // SAFETY: the address is that of a complete `BlocksInOrder`, which contains the field.
-        unsafe { &*self.blocks_of[register][lane].add(offset).cast_const().cast() }
     }
 }
 

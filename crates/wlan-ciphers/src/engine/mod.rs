@@ -48,15 +48,19 @@ mod vaes512;
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::Range;
+
+use wlan_frames::FrameControl;
 
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
 pub(crate) use gmac::gmac;
-use machine::{Group, Keys, Machine, Rows};
+use machine::{Group, Keys, Rows};
+pub(crate) use machine::{Machine, Numbers, Permutation};
 pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, Window};
-use pass::{OPEN, Pass, authenticates, is_half};
-use portable::Portable;
+use pass::{FRONT_END, OPEN, Pass, authenticates, is_half};
+pub(crate) use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
 use {aesni::AesNi, gcm_pipeline::Pipelined, vaes256::Vaes256, vaes512::Vaes512};
@@ -71,7 +75,7 @@ pub enum Backend {
     AesNi,
     /// AVX2 with VAES and VPCLMULQDQ: sixteen frames at a time.
     Vaes256,
-    /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time.
+    /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time, 32 if each has its own key.
     Vaes512,
     /// AES and PMULL of 64-bit Arm: eight frames at a time.
     Armv8,
@@ -170,17 +174,29 @@ pub(crate) struct Blocks {
 
 /// [`Blocks`] in memory order.
 #[repr(C)]
-struct BlocksInOrder {
+pub(crate) struct BlocksInOrder {
     counter: u128,
     first: u128,
     aad_1: u128,
     aad_2: u128,
 }
 
+impl From<Blocks> for BlocksInOrder {
+    #[inline(always)]
+    fn from(blocks: Blocks) -> BlocksInOrder {
+        BlocksInOrder {
+            counter: blocks.counter.to_le(),
+            first: blocks.first.to_le(),
+            aad_1: blocks.aad_1.to_le(),
+            aad_2: blocks.aad_2.to_le(),
+        }
+    }
+}
+
 impl BlocksInOrder {
     /// The four blocks, in the order of the fields.
     #[inline(always)]
-    fn as_octets(&self) -> &[[u8; 16]; 4] {
+    pub(crate) fn as_octets(&self) -> &[[u8; 16]; 4] {
         const { assert!(size_of::<BlocksInOrder>() == 64) };
         // SAFETY: four numbers without padding are 64 readable octets, and octets need no alignment.
         unsafe { &*core::ptr::from_ref(self).cast() }
@@ -201,8 +217,18 @@ pub(crate) struct Frame<'a, 'k> {
     /// Octets of the MPDU after the payload.
     rest_len: usize,
     key: &'k Schedule,
+    /// The offset of the payload in the MPDU.
+    start: usize,
+    /// The cipher header that [`write_header`](Frame::write_header) writes.
+    cipher_header: [u8; CIPHER_HEADER_LEN],
     _mpdu: PhantomData<&'a mut [u8]>,
 }
+
+/// Octets of a cipher header: that of CCMP or GCMP (IEEE 802.11-2020 12.5.3.2, 12.5.5.2).
+pub(crate) const CIPHER_HEADER_LEN: usize = 8;
+
+/// The Protected bit, bit 14 of Frame Control, in the second octet (9.2.4.1.9).
+pub(crate) const PROTECTED_IN_OCTET_1: u8 = FrameControl::PROTECTED.to_le_bytes()[1];
 
 /// Octets before a payload that kernels may read. They load the last block by its end, and where other blocks precede
 /// the payload, they load the octets before it.
@@ -218,21 +244,41 @@ impl<'a, 'k> Frame<'a, 'k> {
         mpdu: &'a mut [u8],
         payload: Range<usize>,
         key: &'k Schedule,
-        blocks: Blocks,
+        blocks: impl Into<BlocksInOrder>,
     ) -> Frame<'a, 'k> {
         assert!(MIN_HEADER <= payload.start && payload.start <= payload.end && payload.end <= mpdu.len());
         Frame {
-            blocks: BlocksInOrder {
-                counter: blocks.counter.to_le(),
-                first: blocks.first.to_le(),
-                aad_1: blocks.aad_1.to_le(),
-                aad_2: blocks.aad_2.to_le(),
-            },
+            blocks: blocks.into(),
             len: payload.len(),
             rest_len: mpdu.len() - payload.end,
             payload: mpdu.as_mut_ptr().wrapping_add(payload.start),
             key,
+            start: payload.start,
+            cipher_header: [0; CIPHER_HEADER_LEN],
             _mpdu: PhantomData,
+        }
+    }
+
+    /// Sets the cipher header of an MPDU that is not sealed yet.
+    #[inline(always)]
+    pub(crate) fn with_cipher_header(mut self, header: [u8; CIPHER_HEADER_LEN]) -> Frame<'a, 'k> {
+        self.cipher_header = header;
+        self
+    }
+
+    /// Sets the Protected bit and writes the cipher header, which ends where the payload starts.
+    #[inline(always)]
+    pub(crate) fn write_header(&mut self) {
+        const { assert!(MIN_HEADER >= 2 + CIPHER_HEADER_LEN) };
+        // SAFETY: `new` checked that the payload starts `start` octets after the start of the MPDU, which this frame
+        // borrows mutably, and that these are at least `MIN_HEADER` octets.
+        unsafe {
+            let octet_1 = self.payload.sub(self.start).add(1);
+            // Most callers have set it, and the branch takes less time than the store.
+            if *octet_1 & PROTECTED_IN_OCTET_1 == 0 {
+                *octet_1 |= PROTECTED_IN_OCTET_1;
+            }
+            *self.payload.sub(CIPHER_HEADER_LEN).cast() = self.cipher_header;
         }
     }
 
@@ -288,7 +334,29 @@ macro_rules! with_machine {
     };
 }
 
-/// Makes a pass over one frame. Sealing writes the MIC, of 8 or 16 octets, into the rest of the MPDU.
+/// Repeats the body for some rounds. LLVM does not unroll a loop that contains `asm!`.
+#[cfg(not(debug_assertions))]
+macro_rules! rounds {
+    ($round:ident in $($number:literal)+ => $body:block) => {
+        $({
+            const $round: usize = $number;
+            $body
+        })+
+    };
+}
+
+/// Performs the body for some rounds. Compiling the repeated body takes longer than all tests.
+#[cfg(debug_assertions)]
+macro_rules! rounds {
+    ($round:ident in $($number:literal)+ => $body:block) => {
+        #[allow(non_snake_case)]
+        for $round in [$($number),+] $body
+    };
+}
+use rounds;
+
+/// Makes a pass over one frame. The methods of [`Entries`] are inlined, so that a program that only calls this contains no
+/// kernels for several frames. Sealing writes the MIC, of 8 or 16 octets, into the rest of the MPDU.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
     let frames = core::slice::from_mut(frame);
@@ -302,6 +370,10 @@ pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
 /// # Safety
 /// `order` contains no frame twice. Each payload is at most as long as the previous one.
 unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8], one_key: bool) {
+    if const { PASS == FRONT_END } {
+        core::hint::black_box((frames, order));
+        return;
+    }
     let kind = frames[usize::from(order[0])].kind();
     // SAFETY: the caller promises what `groups` requires.
     with_machine!(kind, m => unsafe { groups::<_, PASS>(m, kind, frames, order, one_key) });
@@ -316,11 +388,13 @@ unsafe fn groups<M: Entries, const PASS: Pass>(
     order: &[u8],
     one_key: bool,
 ) {
-    let most = match kind.mode {
-        Mode::Ccm => M::CCM_REGISTERS * M::LANES,
-        Mode::Gcm => M::GCM_FRAMES,
-        Mode::Lanes(lanes) => M::LANES_FRAMES[lanes.ilog2() as usize - 1],
+    // With one key, and with a key each.
+    let [most_shared, most] = match kind.mode {
+        Mode::Ccm => M::CCM_FRAMES,
+        Mode::Gcm => [M::GCM_FRAMES; 2],
+        Mode::Lanes(lanes) => [M::LANES_FRAMES[lanes.ilog2() as usize - 1]; 2],
     };
+    let most = if one_key { most_shared } else { most };
     for order in order.chunks(most) {
         let of = |&member: &u8| &frames[usize::from(member)];
         let Frame { key, len, .. } = of(&order[0]);
@@ -333,7 +407,12 @@ unsafe fn groups<M: Entries, const PASS: Pass>(
             }
             _ => false,
         };
-        for order in order.chunks(if alone { 1 } else { most }) {
+        let count = match (alone, shared) {
+            (true, _) => 1,
+            (false, true) => most_shared,
+            (false, false) => most,
+        };
+        for order in order.chunks(count) {
             // SAFETY: a part of an order is an order. Frames with lanes are a full group with equal numbers of whole
             // chunks, or a single frame.
             unsafe {
@@ -382,22 +461,22 @@ trait Kernel<M: Machine> {
     unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]);
 }
 
-/// Work on a key or a single message.
-trait Task {
+/// Work that is compiled with the instructions of each machine.
+pub(crate) trait Task {
     type Output;
 
     fn run<M: Machine>(self, m: M) -> Self::Output;
 }
 
 /// Performs a task with the machine of `kind`.
-fn perform<T: Task>(kind: Kind, task: T) -> T::Output {
+pub(crate) fn perform<T: Task>(kind: Kind, task: T) -> T::Output {
     with_machine!(kind, m => m.perform(task))
 }
 
 /// The kernels of a machine, with the sizes of their groups and compiled with the machine's instructions.
 trait Entries: Machine {
-    /// Registers of a group of CCM.
-    const CCM_REGISTERS: usize;
+    /// Frames of a group of CCM with one key, and with a key each.
+    const CCM_FRAMES: [usize; 2];
     /// Frames of a group of GCM.
     const GCM_FRAMES: usize;
     /// Frames of a group with 2, 4 and 8 lanes.
@@ -430,7 +509,7 @@ trait Entries: Machine {
 }
 
 impl Entries for Portable {
-    const CCM_REGISTERS: usize = 1;
+    const CCM_FRAMES: [usize; 2] = [Portable::LANES; 2];
     const GCM_FRAMES: usize = 2;
     const LANES_FRAMES: [usize; 3] = [1; 3];
 
@@ -470,14 +549,14 @@ impl Entries for Portable {
 
 /// Implements [`Entries`] for a machine with these target features. Arguments:
 ///
-/// - `ccm`: registers of a group, and `$narrow`, which converts the machine to the one that processes a single frame;
+/// - `ccm`: registers of a group with one key and with a key each, and `$narrow`, which converts the machine to the one that processes a single frame;
 /// - `gcm`: the arguments of [`gcm_entry`];
 /// - `lanes`, for 2, 4 and 8 lanes: the machine, the registers of a frame and the registers of a group.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
         $machine:ty, $features:literal,
-        ccm $ccm:literal or 1 by $narrow:expr,
+        ccm $ccm:literal, $ccm_each:literal with a key each, or 1 by $narrow:expr,
         gcm ($($gcm:tt)*),
         lanes $(($lanes:literal by $by:expr, $registers:literal in $all:literal))*
     ) => {
@@ -508,7 +587,10 @@ macro_rules! entries {
 
         // SAFETY of all calls: a value of this type proves that the CPU has the features. The caller promises the rest.
         impl super::Entries for $machine {
-            const CCM_REGISTERS: usize = $ccm;
+            const CCM_FRAMES: [usize; 2] = [
+                $ccm * <$machine as super::Machine>::LANES,
+                $ccm_each * <$machine as super::Machine>::LANES,
+            ];
             const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
 
             fn perform<T: super::Task>(self, task: T) -> T::Output {
@@ -516,6 +598,7 @@ macro_rules! entries {
                 unsafe { self.run_task(task) }
             }
 
+            #[inline(always)]
             unsafe fn ccm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 self,
                 frames: &mut [super::Frame<'_, '_>],
@@ -526,13 +609,15 @@ macro_rules! entries {
                     match order.len() {
                         1 => Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order),
                         _ if const { super::is_half(PASS) } => super::only_one_frame(),
-                        _ => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
+                        _ if SHARED => Self::run::<super::Ccm<KEYS, $ccm, PASS, true>, _>(self, frames, order),
+                        _ => Self::run::<super::Ccm<KEYS, $ccm_each, PASS, false>, _>(self, frames, order),
                     }
                 }
             }
 
             super::gcm_entry!($($gcm)*);
 
+            #[inline(always)]
             unsafe fn enhanced<const PASS: super::Pass, const SHARED: bool>(
                 self,
                 lanes: usize,
@@ -571,6 +656,7 @@ macro_rules! gcm_entry {
     (groups of $gcm:literal or 1 x $chunks:literal) => {
         const GCM_FRAMES: usize = $gcm;
 
+        #[inline(always)]
         unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
             self,
             frames: &mut [super::Frame<'_, '_>],
@@ -592,6 +678,7 @@ macro_rules! gcm_entry {
     ) => {
         const GCM_FRAMES: usize = super::WINDOW;
 
+        #[inline(always)]
         unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
             self,
             frames: &mut [super::Frame<'_, '_>],
@@ -606,33 +693,22 @@ macro_rules! gcm_entry {
                 let (alike, others) = rest.split_at(super::gcm_pipeline::alike(frames, rest, lanes, SHORT));
                 // SAFETY: as above. These frames have `rows` rows each, or more than `SHORT` rows.
                 unsafe {
-                    match rows {
-                        $($rows => {
-                            // Halves are measured on single frames, so they require no other kernel.
-                            let alone = const { super::is_half(PASS) } || alike.len() == 1;
-                            let together = if alone { 0 } else { alike.len() / lanes * lanes };
-                            let (together, left) = alike.split_at(together);
-                            if const { !super::is_half(PASS) } {
-                                if SHARED {
-                                    Self::run::<super::ShortGcm<PASS, true, $rows, $together>, _>(self, frames, together);
-                                } else {
-                                    Self::run::<super::ShortGcm<PASS, false, $rows, $together>, _>(self, frames, together);
-                                }
-                            }
-                            Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
-                        })+
+                    match (rows, alike.len()) {
+                        $(($rows, 1) => Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, alike),)+
                         // A single frame fills no pipeline.
                         $(_ if alike.len() == 1 => {
                             Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, alike);
                         })?
-                        _ if alike.len() == 1 || const { super::is_half(PASS) } => {
+                        _ if alike.len() == 1 => {
                             Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike);
                         }
-                        _ => {
-                            if const { !super::is_half(PASS) } {
-                                Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike);
-                            }
-                        }
+                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
+                        $(($rows, _) => {
+                            let (together, left) = alike.split_at(alike.len() / lanes * lanes);
+                            Self::run::<super::ShortGcm<PASS, SHARED, $rows, $together>, _>(self, frames, together);
+                            Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
+                        })+
+                        _ => Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike),
                     }
                 }
                 rest = others;
@@ -651,14 +727,21 @@ impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHAR
 {
     #[inline(always)]
     unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
-        // SAFETY: the caller promises what the group requires.
-        let mut group = unsafe { Group::<G>::new(frames, order, M::LANES) };
+        let key = |place: usize| frames[usize::from(order[place])].key;
+        let mut group = Group::<G>::new();
         let mics = if SHARED {
-            let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
+            let keys = M::Keys::<KEYS, 1>::one(m, key(0));
+            // SAFETY: the caller promises what the group requires.
+            unsafe { group.place(frames, order, M::LANES) };
             ccm::ccm::<M, _, G, PASS, true>(m, &keys, &mut group)
         } else {
-            let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
-            ccm::ccm::<M, _, G, PASS, false>(m, &keys, &mut group)
+            let mut place = MaybeUninit::<M::Keys<KEYS, G>>::uninit();
+            let keys = M::Keys::set_each(&mut place, m, order.len().div_ceil(M::LANES), |register, lane| {
+                key((M::LANES * register + lane).min(order.len() - 1))
+            });
+            // SAFETY: as above.
+            unsafe { group.place(frames, order, M::LANES) };
+            ccm::ccm::<M, _, G, PASS, false>(m, keys, &mut group)
         };
         for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
             hand_out::<PASS>(&m.lanes(mic), frames, members);

@@ -29,13 +29,17 @@ const IN_PLACE: [u8; WINDOW] = {
 const _: () = assert!(WINDOW <= 1 << u8::BITS);
 
 /// Up to [`WINDOW`] frames that are processed together.
-pub(crate) struct Window<'a, 'k>(ArrayVec<Frame<'a, 'k>, WINDOW>);
+pub(crate) struct Window<'a, 'k> {
+    frames: ArrayVec<Frame<'a, 'k>, WINDOW>,
+}
 
 impl<'a, 'k> Window<'a, 'k> {
     /// No frames.
     #[inline(always)]
     pub(crate) fn new() -> Window<'a, 'k> {
-        Window(ArrayVec::new())
+        Window {
+            frames: ArrayVec::new(),
+        }
     }
 
     /// Adds a frame.
@@ -44,13 +48,13 @@ impl<'a, 'k> Window<'a, 'k> {
     /// If the window is full.
     #[inline(always)]
     pub(crate) fn push(&mut self, frame: Frame<'a, 'k>) {
-        self.0.push(frame);
+        self.frames.push(frame);
     }
 
     /// The frames, in the order in which they were added.
     #[inline(always)]
     pub(crate) fn frames(&mut self) -> &mut [Frame<'a, 'k>] {
-        &mut self.0
+        &mut self.frames
     }
 
     /// Makes a pass over each frame.
@@ -58,15 +62,16 @@ impl<'a, 'k> Window<'a, 'k> {
     /// # Panics
     /// If frames of several lengths or kinds have a payload longer than [`MAX_PAYLOAD_LEN`].
     pub(crate) fn protect<const PASS: Pass>(&mut self) {
-        let frames = &mut self.0[..];
+        let frames = &mut self.frames[..];
         let Some(first) = frames.first() else {
             return;
         };
-        let Frame { len, key, .. } = *first;
-        let one_key = frames.iter().all(|frame| core::ptr::eq(frame.key, key));
-        let one_kind = one_key || frames.iter().all(|frame| frame.kind() == key.kind);
+        let kind = first.kind();
+        let one_key = frames.iter().all(|frame| core::ptr::eq(frame.key, first.key));
+        let one_len = frames.iter().all(|frame| frame.len == first.len);
+        let one_kind = one_key || frames.iter().all(|frame| frame.kind() == kind);
         // Most windows have frames of one kind and length, which require no sorting.
-        if one_kind && frames.iter().all(|frame| frame.len == len) {
+        if one_kind && one_len {
             let order = &IN_PLACE[..frames.len()];
             // SAFETY: the indices are distinct, and all payloads have the same length.
             return unsafe { protect_ordered::<PASS>(frames, order, one_key) };

@@ -1,6 +1,7 @@
 //! Any CPU: bit-sliced AES, eight frames per group.
 #![allow(unsafe_code)]
 
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 use super::Schedule;
@@ -10,7 +11,7 @@ use super::polyval::{self, Product};
 
 /// Every CPU supports this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 type Lanes = [[u8; 16]; MAX_LANES];
 
@@ -161,7 +162,7 @@ impl Machine for Portable {
 }
 
 /// Bit-sliced round keys; `KEYS` is 11 or 15. No round is separate, because whitening is part of the cipher.
-pub(super) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
+pub(crate) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
 
 impl<const KEYS: usize> SlicedKeys<KEYS> {
     /// Round keys with the key `key(place)` at each of the sixteen places.
@@ -181,8 +182,13 @@ impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
         SlicedKeys::places(|_| key)
     }
 
-    fn each(_: Portable, keys: &[[&Schedule; MAX_LANES]]) -> Self {
-        SlicedKeys::places(|place| keys[0][place % MAX_LANES])
+    fn set_each<'s, 'k>(
+        place: &'s mut MaybeUninit<Self>,
+        _: Portable,
+        _: usize,
+        key: impl Fn(usize, usize) -> &'k Schedule,
+    ) -> &'s Self {
+        place.write(SlicedKeys::places(|place| key(0, place % MAX_LANES)))
     }
 
     fn of<'k>(_: Portable, key: impl Fn(usize) -> &'k Schedule) -> Self {

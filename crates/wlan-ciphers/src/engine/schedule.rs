@@ -1,5 +1,6 @@
 //! An expanded temporal key: AES round keys (FIPS 197 5.2) and, for GCM, powers of the hash key.
 
+#[cfg(target_arch = "x86_64")]
 use core::mem::offset_of;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -11,7 +12,7 @@ use super::{AnyMachine, Backend, bitslice};
 const MAX_KEYS: usize = 15;
 
 /// Maximum number of lanes of any machine.
-pub(super) const MAX_LANES: usize = 8;
+pub(crate) const MAX_LANES: usize = 8;
 
 /// Number of zeros after the powers, so that [`MAX_LANES`] entries can be read from any power on.
 const NO_POWERS: usize = MAX_LANES;
@@ -85,6 +86,7 @@ impl Schedule {
     }
 
     /// The address of the powers `exponent`, `exponent - 1`, ..., 1, which [`MAX_LANES`] zeros follow.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn powers_at(&self, exponent: usize) -> *const u8 {
         core::ptr::from_ref(self)
@@ -93,6 +95,7 @@ impl Schedule {
     }
 
     /// Octets from a power to the sums of halves at its place.
+    #[cfg(target_arch = "x86_64")]
     pub(super) const HALVES_AFTER_POWERS: usize = offset_of!(Schedule, halves) - offset_of!(Schedule, powers);
 
     /// The powers `from`, `from - 1`, ... and zeros for exponents below 1.

@@ -1,22 +1,22 @@
-//! AVX-512 with VAES and VPCLMULQDQ: four frames per register, sixteen per group.
+//! AVX-512 with VAES and VPCLMULQDQ: four frames per register, sixteen per group, or 32 with a key each.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::ops::Range;
 
-use super::Schedule;
 use super::aesni::AesNi;
-use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
+use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Numbers, Permutation, RoundKeys};
 use super::vaes256::Vaes256;
+use super::{BlocksInOrder, Schedule};
 
 /// A CPU with the instructions that [`Vaes512::detect`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Vaes512(());
 
 super::entries!(
-    Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
-    ccm 4 or 1 by Vaes512::aesni,
+    Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
+    ccm 4, 8 with a key each, or 1 by Vaes512::aesni,
     gcm (pipeline of 4 rows or 1 x 4, short frames 4 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows),
     lanes (2 by Vaes512::vaes256, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
@@ -24,8 +24,16 @@ super::entries!(
 impl Vaes512 {
     /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<Vaes512> {
-        (Vaes256::detect().is_some() && cpu_has!("bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"))
-            .then_some(Vaes512(()))
+        // All CPUs with VAES and AVX-512 have VBMI.
+        let has_avx512 = cpu_has!(
+            "bmi2",
+            "avx512f",
+            "avx512bw",
+            "avx512dq",
+            "avx512vl",
+            "avx512vbmi"
+        );
+        (Vaes256::detect().is_some() && has_avx512).then_some(Vaes512(()))
     }
 
     /// The machine with 256-bit registers on this CPU.
@@ -55,6 +63,7 @@ unsafe fn octets_of(span: Range<usize>) -> u64 {
 impl Machine for Vaes512 {
     const LANES: usize = 4;
     const CHAINS: usize = 16;
+    const PERMUTES: bool = true;
     type Block = __m512i;
     type Square = [__m512i; 4];
     /// Low, middle and high products.
@@ -77,6 +86,23 @@ impl Machine for Vaes512 {
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
         // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
         unsafe { load4(core::array::from_fn(|lane| blocks[lane].as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn permute(self, octets: &[u8; 32], numbers: Numbers, permutation: &Permutation) -> BlocksInOrder {
+        // SAFETY: `self` proves the CPU's features. It reads arrays of 32, 16 and 64 octets. The blocks are 64 octets
+        // of any value.
+        unsafe {
+            let source = _mm512_inserti64x2::<2>(
+                _mm512_castsi256_si512(_mm256_loadu_si256(octets.as_ptr().cast())),
+                _mm_loadu_si128(numbers.as_ptr().cast()),
+            );
+            let [pick, keep, set] = [&permutation.pick, &permutation.keep, &permutation.set]
+                .map(|octets| _mm512_loadu_si512(octets.as_ptr().cast()));
+            // (picked and keep) or set
+            let blocks = _mm512_ternarylogic_epi64::<0xea>(_mm512_permutexvar_epi8(pick, source), keep, set);
+            core::mem::transmute::<__m512i, BlocksInOrder>(blocks)
+        }
     }
 
     #[inline(always)]
