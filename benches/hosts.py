@@ -1,7 +1,7 @@
 """Compare lab hosts with lab air in virtual time.
 
 In a guest, emulated air joins machines with SSH servers, and a hook switches it. The same runs in lab air are the
-reference. The study has its largest packets, the durations of --quick and more repeats.
+reference. The study has the levels and durations of --quick, and more repeats.
 """
 
 import json
@@ -47,11 +47,11 @@ with machines(TEMPORARY / "lab", plan.runs[0].cell, plan.link, "virtual") as inv
 
 
 def study() -> dict:
-    """The study with its largest packets, the levels of --quick, and `REPEATS`."""
+    """The study with the levels and durations of --quick, and `REPEATS`."""
     words = words_of(STUDY)
     quick = words.pop("quick")
     words.pop("link")  # a card: lab hosts has those of its machines
-    words["factors"] |= {"crypto_at": ["host"], "packet_size": words["factors"]["packet_size"][-1:]}
+    words["factors"] |= {**quick["factors"], "crypto_at": ["host"]}
     durations = {key: quick[key] for key in ("duration", "warmup")}
     words["method"] |= {**durations, "repeats": REPEATS, "probes": ["throughput", "rtt"]}
     return words
@@ -105,8 +105,8 @@ def introduction() -> str:
     """The title and the method."""
     return (
         "# Lab hosts beside lab air\n\n"
-        "`make bench-hosts WRITE=docs/measurements/hosts.md` measures this table: the study kolahi-11ac with its\n"
-        f"largest packets and {REPEATS} repeats, in virtual time. In lab hosts, a hook switches the access\n"
+        "`make bench-hosts WRITE=docs/measurements/hosts.md` measures this table: the study kolahi-11ac with the\n"
+        f"levels of `--quick` and {REPEATS} repeats, in virtual time. In lab hosts, a hook switches the access\n"
         "point. No SSH server runs in the guest: a script that enters the machine's namespaces replaces ssh.\n\n"
         "A round trip contains one backoff of 0 to 15 slots (IEEE Std 802.11-2020, 10.3.3). The mean of the 48 round\n"
         f"trips of a run therefore varies by 2 %, and that of {REPEATS} runs by 0.7 %."

@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tomli_w
+from agentless_stand_in import write_programs
 from ssh_server import SSHD, write_ssh
 
 from airtoll import _rust
@@ -65,7 +66,7 @@ exec nsenter --pid=/proc/$emulator/ns/pid --net=/proc/$emulator/fd/$fd -- {sshd}
 
 
 def serve(folder: Path, cell: Cell, settings: LinkSettings, clock: Clock) -> None:
-    """Open a link for each network that arrives on the socket, until the standard input closes."""
+    """Open a link for each network that arrives on the socket, and anew for `reboot`, until `stop` arrives."""
     with ExitStack() as held, socket.socket(socket.AF_UNIX) as server:
         server.bind(str(folder / "air.sock"))
         server.listen()
@@ -73,7 +74,11 @@ def serve(folder: Path, cell: Cell, settings: LinkSettings, clock: Clock) -> Non
         # With the same seed, all runs after a switch would draw the same backoffs in virtual time.
         seeds = itertools.count(1)
 
+        offered_now = "open"
+
         def offer(level: str) -> None:
+            nonlocal offered_now
+            offered_now = level
             held.close()
             offered = cell.model_copy(update={"security": level})
             link = held.enter_context(Air(settings, clock=clock).open(offered, seed=next(seeds)))
@@ -81,20 +86,25 @@ def serve(folder: Path, cell: Cell, settings: LinkSettings, clock: Clock) -> Non
 
         offer("open")
         print("ready", flush=True)
+
+        def answer(words: Mapping[str, str]) -> str:
+            if words["action"] != "reboot":
+                with (folder / "actions").open("a") as actions:
+                    print(words["action"], *([words["level"]] if "level" in words else []), file=actions)
+            try:
+                if words["action"] != "restore":
+                    offer(words.get("level", offered_now))
+            except Exception as error:
+                return str(error)
+            return "ok"
+
         while True:
             peer, _ = server.accept()
-            with peer:
+            with peer, suppress(BrokenPipeError, json.JSONDecodeError):  # a hook that was killed
                 words = json.loads(peer.makefile().readline())
                 if words["action"] == "stop":
                     return
-                with (folder / "actions").open("a") as actions:
-                    print(words["action"], *([words["level"]] if "level" in words else []), file=actions)
-                try:
-                    if words["action"] == "apply":
-                        offer(words["level"])
-                    peer.sendall(b"ok\n")
-                except Exception as error:
-                    peer.sendall(f"{error}\n".encode())
+                peer.sendall(f"{answer(words)}\n".encode())
 
 
 def _publish(folder: Path, hosts: Mapping[str, Any]) -> None:
@@ -112,9 +122,10 @@ def machines(
     settings: LinkSettings | None = None,
     clock: Clock = "real",
     patience_s: float = 30,
+    station: Literal["linux", "macos", "windows"] = "linux",
 ) -> Iterator[Path]:
-    """The inventory of the machines, until the context ends."""
-    _write_programs(folder)
+    """The inventory of the machines, until the context ends. `station`: the system whose programs stations have."""
+    _write_programs(folder, station)
     words = [str(folder), cell.model_dump_json(), (settings or LinkSettings()).model_dump_json(), clock]
     with subprocess.Popen(
         [sys.executable, __file__, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
@@ -122,16 +133,17 @@ def machines(
         try:
             assert air.stdout is not None
             assert air.stdout.readline() == b"ready\n"
-            yield _inventory(folder, cell, patience_s)
+            yield _inventory(folder, cell, patience_s, station)
         finally:
             with socket.socket(socket.AF_UNIX) as peer:
                 peer.connect(str(folder / "air.sock"))
                 peer.sendall(b'{"action": "stop"}\n')
 
 
-def _write_programs(folder: Path) -> None:
+def _write_programs(folder: Path, station: str) -> None:
     """The configuration of ssh, its stand-in, and the hook."""
-    write_ssh(folder, f"{folder}/enter %h")
+    of_station = None if station == "linux" else write_programs(folder, station, folder / "actions")
+    write_ssh(folder, f"{folder}/enter %h", of_station)
     (folder / "bin").mkdir()
     words = {"python": sys.executable, "state": str(folder / "state"), "cache": str(folder / "cache")}
     for name, text in (
@@ -143,14 +155,18 @@ def _write_programs(folder: Path) -> None:
         (folder / name).chmod(0o755)
 
 
-def _inventory(folder: Path, cell: Cell, patience_s: float) -> Path:
+def _inventory(folder: Path, cell: Cell, patience_s: float, station: str) -> Path:
     secret = folder / "passphrase"
     secret.touch(mode=0o600)
     secret.write_text("a toll on the air\n")
     host = {"ssh_config": str(folder / "ssh_config"), "wired": _rust.DEVICE_NAME}
+    hosts = {role: {"address": role, **host} for role in dict.fromkeys(sum(pairs(cell), ()))}
+    if station != "linux":
+        hosts["sta"] |= {"os": station, "wireless": "en0" if station == "macos" else "Wi-Fi"}
+        del hosts["sta"]["wired"]
     words = {
         "patience": patience_s,
-        "hosts": {role: {"address": role, **host} for role in dict.fromkeys(sum(pairs(cell), ()))},
+        "hosts": hosts,
         "access_point": {"kind": "hook", "command": [str(folder / "hook")], "passphrase_file": str(secret)},
     }
     file = folder / "lab.toml"

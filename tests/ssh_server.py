@@ -1,5 +1,6 @@
 """An SSH server of the test's own, which ssh starts as its ProxyCommand: no port is opened."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,21 +10,23 @@ ALIAS = "machine"
 """The name of every host in the file of known hosts."""
 
 
-def write_ssh(folder: Path, proxy: str | None = None) -> Path:
+def write_ssh(folder: Path, proxy: str | None = None, programs: Path | None = None) -> Path:
     """Write keys and configurations into the folder. Returns the configuration of ssh.
 
     The server's agents are in `cache`. `proxy` is the command that starts the server; default: on this machine.
+    `programs` is the first folder of its search path.
     """
     for name in ("server", "user"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
     shutil.copy(folder / "user.pub", folder / "authorized")
     trust(folder, folder / "server.pub")
+    path = "" if programs is None else f" PATH={programs}:{os.environ['PATH']}"
     Path("/run/sshd").mkdir(exist_ok=True)
     (folder / "sshd_config").write_text(
         f"HostKey {folder}/server\nAuthorizedKeysFile {folder}/authorized\n"
         "PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
-        f"SetEnv XDG_CACHE_HOME={folder}/cache\n"
+        f"SetEnv XDG_CACHE_HOME={folder}/cache{path}\n"
     )
     config = folder / "ssh_config"
     config.write_text(

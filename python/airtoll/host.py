@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from shutil import which
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Literal, Protocol, Self
 
 from airtoll.errors import AirtollError
 from airtoll.study.factors import Transport
+
+OperatingSystem = Literal["linux", "macos", "windows"]
 
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -63,6 +65,11 @@ class Host(Protocol):
     """A machine, or something that acts as one: a network namespace, a guest, a machine behind SSH."""
 
     name: str
+
+    @property
+    def os(self) -> OperatingSystem:
+        """The operating system. Only a host with Linux has an agent, and with it programs, readings and a clock."""
+        ...
 
     def popen(self, argv: Sequence[str]) -> Process:
         """Start a command on the host. Its output is kept."""
@@ -157,11 +164,14 @@ class PeerStatistics:
     signal_dbm: float | None = None  # of the last received frame
     tx_rate: RadioRate | None = None  # of the last Data frame that was sent
     rx_rate: RadioRate | None = None  # of the last Data frame that was received
-    tx_packets: int | None = None  # this and the next four are totals since the peer joined
+    tx_bytes: int | None = None  # of MPDUs; this and the next six are totals since the peer joined
+    rx_bytes: int | None = None
+    tx_packets: int | None = None
     tx_retries: int | None = None
     tx_failed: int | None = None  # frames without Ack after all retries
     tx_airtime_us: int | None = None  # of transmissions to the peer; few drivers measure it
     rx_airtime_us: int | None = None
+    links: Mapping[str, "PeerStatistics"] = field(default_factory=dict)  # by ID, of a multi-link association
 
 
 @dataclass(frozen=True, kw_only=True)

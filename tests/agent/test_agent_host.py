@@ -26,6 +26,10 @@ def worker_of(host: AgentHost) -> int:
     return int(host.run(["sh", "-c", "echo $PPID"], 5).stdout)
 
 
+def test_the_program_is_small_enough_to_copy() -> None:
+    assert binary.program().stat().st_size < 3_000_000
+
+
 def test_a_command_has_its_status_and_both_streams(host: AgentHost) -> None:
     done = host.run(["sh", "-c", "echo out; echo err >&2; exit 3"], 5)
     assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
@@ -37,7 +41,7 @@ def test_a_command_that_cannot_start_says_why(host: AgentHost) -> None:
     assert b"/nonexistent/tool: No such file or directory" in done.stderr
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(octets=st.binary(max_size=300_000))
 def test_output_arrives_octet_for_octet(octets: bytes) -> None:
     agent = str(binary.program())

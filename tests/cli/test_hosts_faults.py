@@ -1,12 +1,14 @@
 """Studies of lab hosts in which machines, links, tools, the access point and airtoll itself fail.
 
 One study has a fault in each of its runs, and another one is killed again and again. In a guest, ssh is the stand-in of
-`machines_on_air`, and the clock can be set.
+`machines_on_air`, and the clock can be set. `make bench-faults` prints the outcome of each fault.
 """
 
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -115,6 +117,9 @@ class Fault:
     act: Act
     reason: str | None  # of the run's first attempt; None if the run may be valid
     stops: bool = False  # whether airtoll stops, and is started again
+    in_first: bool = (
+        False  # in the first run of a session, which switches the access point; otherwise in another one
+    )
 
 
 def killed(*roles: str, what: str) -> Act:
@@ -173,6 +178,21 @@ def down(role: str) -> Act:
     def act(scene: Scene) -> Callable[[], None]:
         scene.ip(role, "link", "set", _rust.DEVICE_NAME, "down")
         return lambda: scene.ip(role, "link", "set", _rust.DEVICE_NAME, "up")
+
+    return act
+
+
+def both(*acts: Act) -> Act:
+    """Do all of these, and undo them in reverse order."""
+
+    def act(scene: Scene) -> Callable[[], None]:
+        undo = [undone for act in acts if (undone := act(scene)) is not None]
+
+        def back() -> None:
+            while undo:
+                undo.pop()()
+
+        return back
 
     return act
 
@@ -236,18 +256,38 @@ def damaged(scene: Scene) -> None:
     killed("sta", "ap", what="transport")(scene)
 
 
-def cut_off(scene: Scene) -> Callable[[], None]:
-    """Let no connection reach the machines until the end of the run."""
-    undo = replaced("bin/ssh" if IN_GUEST else "enter", "exit 1")(scene)
-    killed("sta", "ap", what="transport")(scene)
-    assert undo is not None
-    return undo
+def cut_off(*roles: str) -> Act:
+    """End the agents of machines, and let no connection reach them until the end of the run: they have no power."""
+
+    def act(scene: Scene) -> Callable[[], None]:
+        way = "bin/ssh" if IN_GUEST else "enter"
+        kept = (scene.folder / way).with_suffix(".kept")
+        refused = "".join(f'case " $* " in *" {role} "*) exit 1 ;; esac\n' for role in roles)
+        transports = [scene.host(role).connection._transport for role in roles]
+        undo = replaced(way, f'{refused}exec {kept} "$@"')(scene)
+        for transport in transports:
+            transport.kill()
+        assert undo is not None
+        return undo
+
+    return act
+
+
+def rebooted(scene: Scene) -> None:
+    """End all machines and the air between them, and start new ones."""
+    with socket.socket(socket.AF_UNIX) as air:
+        air.connect(str(scene.folder / "air.sock"))
+        air.sendall(b'{"action": "reboot"}\n')
+        assert air.makefile().readline() == "ok\n"
 
 
 LOST, CHANGED = "host lost: ", "link changed: "
-# The first run of a session switches the access point, which makes new namespaces: faults of the link are elsewhere.
 FAULTS: Sequence[Fault] = [
-    Fault("worker of sta killed before", "start", killed("sta", what="worker"), None),
+    # The first run of a session switches the access point, which makes new machines.
+    Fault("worker of sta killed before", "start", killed("sta", what="worker"), None, in_first=True),
+    Fault("hook fails", "start", replaced("hook", "echo no; exit 7"), None, stops=True, in_first=True),
+    Fault("transport of sta killed before", "start", killed("sta", what="transport"), None, in_first=True),
+    Fault("agent's program damaged", "start", damaged, None, in_first=True),
     Fault("transport of sta killed", "iperf3", restores("sta", killed("sta", what="transport")), LOST),
     Fault("worker of ap killed", "ping", restores("ap", killed("ap", what="worker")), LOST),
     Fault("interface of sta down before", "start", down("sta"), LOST),
@@ -256,17 +296,22 @@ FAULTS: Sequence[Fault] = [
     Fault("agent of ap hangs", "iperf3", stopped("ap"), LOST),
     Fault("interface of sta down", "iperf3", down("sta"), CHANGED),
     Fault("interface of ap down", "ping", down("ap"), CHANGED),
-    Fault("transport of sta killed before", "start", killed("sta", what="transport"), None),
+    Fault("interfaces down", "ping", both(down("sta"), down("ap")), CHANGED),
+    Fault("transport of ap killed", "ping", restores("ap", killed("ap", what="transport")), LOST),
+    Fault("workers killed", "iperf3", restores("sta", killed("sta", "ap", what="worker")), LOST),
+    Fault("agent of sta hangs", "ping", stopped("sta"), LOST),
     Fault("clock stepped forward", "iperf3", stepped(STEP_S), None),
     Fault("clock stepped back", "ping", stepped(-STEP_S), None),
     Fault("client of iperf3 killed", "iperf3", tool_killed("sta", "iperf3", "-c"), None, stops=True),
+    Fault("server of iperf3 killed", "iperf3", tool_killed("ap", "iperf3", "-s"), None, stops=True),
+    Fault("client of ping-pong killed", "ping", tool_killed("sta", "pingpong", "ping"), None, stops=True),
     Fault("server of ping-pong killed", "ping", tool_killed("ap", "pingpong", "serve"), None, stops=True),
-    Fault("agent's program damaged", "start", damaged, None),
     Fault("disk of the machines full", "start", full("cache"), LOST),
-    Fault("ssh does not connect again", "ping", cut_off, LOST),
+    Fault("sta without power", "iperf3", cut_off("sta"), LOST),
+    Fault("ap without power", "ping", cut_off("ap"), LOST),
+    Fault("machines without power before", "start", cut_off("sta", "ap"), LOST),
+    Fault("machines reboot", "iperf3", rebooted, LOST),
 ]
-HOOK_FAILS = Fault("hook fails", "start", replaced("hook", "echo no; exit 7"), None, stops=True)
-"""This fault is in the first run of a session, which switches the access point."""
 
 
 @dataclass
@@ -382,11 +427,16 @@ class Injected:
 def story(inventory: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """A study with one fault per run."""
     folder = tmp_path_factory.mktemp("story")
-    text = study(folder, len(FAULTS) // 2 + 2)
+    text = study(folder, len(FAULTS) // 2 + 1)
     plan = expand(load_study(text), lab="hosts", inventory=str(inventory))
-    other = next(run for run in plan.runs if run.cell.security != plan.runs[0].cell.security)
-    others = (run for run in plan.runs if run is not other)
-    of_run = {run.id: fault for run, fault in zip(others, FAULTS, strict=False)} | {other.id: HOOK_FAILS}
+    first = {run.session: run for run in reversed(plan.runs)}
+    others = [run for run in plan.runs if run.id != first[run.session].id]
+    of_run = {
+        run.id: fault
+        for in_first, runs in ((True, sorted(first.values(), key=lambda run: run.order)), (False, others))
+        for run, fault in zip(runs, (fault for fault in FAULTS if fault.in_first is in_first), strict=False)
+    }
+    assert len(of_run) == len(FAULTS)
     told = Story(order=[run.order for run in plan.runs])
     left = dict(of_run)
     with Result.create(folder / "result", text.read_text(), plan, "hosts", quick=False) as result:
@@ -402,8 +452,8 @@ def story(inventory: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
                     injected.end()
             told.left += left_behind(inventory)
         for one in sorted(result.records(), key=lambda one: one.run.attempt):
-            first = one.run.model_copy(update={"attempt": 1})
-            name = of_run[first.id].name if first.id in of_run else f"none in {first.id}"
+            attempted = one.run.model_copy(update={"attempt": 1}).id
+            name = of_run[attempted].name if attempted in of_run else f"none in {attempted}"
             told.reasons.setdefault(name, []).append(one.verdict.reasons)
         told.damage = result.verify()
     told.actions = (inventory.parent / "actions").read_text().splitlines()
@@ -411,9 +461,17 @@ def story(inventory: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     return told
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, HOOK_FAILS], ids=lambda fault: fault.name)
-def test_a_fault_costs_its_run_and_no_other(story: Story, fault: Fault) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_costs_its_run_and_no_other(
+    story: Story, fault: Fault, record_property: Callable[[str, object], None]
+) -> None:
     reasons = story.reasons[fault.name]
+    record_property("fault", fault.name)
+    record_property(
+        "when", {"start": "before the run", "iperf3": "throughput", "ping": "round trips"}[fault.during]
+    )
+    record_property("stop", story.stops.get(fault.name, ""))
+    record_property("attempts", json.dumps(reasons))
     if fault.reason is not None:
         assert any(reason.startswith(fault.reason) for reason in reasons[0]), reasons
     assert reasons[-1] == (), reasons
@@ -437,20 +495,32 @@ def test_the_machines_and_the_access_point_are_as_before(story: Story) -> None:
     assert story.actions.count("restore") >= len(story.stops) + 1
 
 
-PHASES: Sequence[tuple[str, Callable[[Scene], bool]]] = [
-    ("switching", lambda scene: scene.actions()[-1:] not in ([], ["restore"])),
-    ("throughput", lambda scene: bool(scene.processes("sta", "iperf3", "-c"))),
-    ("storing", lambda scene: len(scene.runs()) > scene.runs_before),
-]
+PHASES: dict[str, Callable[[Scene], bool]] = {
+    "switching": lambda scene: scene.actions()[-1:] not in ([], ["restore"]),
+    "throughput": lambda scene: bool(scene.processes("sta", "iperf3", "-c")),
+    "round trips": lambda scene: bool(scene.processes("sta", "pingpong", "ping")),
+    "storing": lambda scene: len(scene.runs()) > scene.runs_before,
+}
 """When airtoll is killed: as soon as the condition is true."""
 
+KILLS = [
+    *((phase, signal.SIGKILL) for phase in PHASES),
+    *(("switching", sig) for sig in (signal.SIGINT, signal.SIGTERM)),
+    *(("throughput", sig) for sig in (signal.SIGINT, signal.SIGHUP)),
+]
+"""The kills in order."""
 
-def test_a_killed_airtoll_leaves_nothing_and_resumes(inventory: Path, tmp_path: Path) -> None:
+
+def test_a_killed_airtoll_leaves_nothing_and_resumes(
+    inventory: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("kills", json.dumps([(f"airtoll gets {sig.name}", phase) for phase, sig in KILLS]))
     out = tmp_path / "result"
     argv = [AIRTOLL, "run", str(study(tmp_path, 2)), "--lab", "hosts", "--inventory", str(inventory)]
     argv += ["--out", str(out)]
     kept: dict[Path, int] = {}
-    for phase, condition in PHASES:
+    for phase, sig in KILLS:
+        condition = PHASES[phase]
         scene = Scene(inventory.parent, out=out)
         with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
             until_s = time.monotonic() + 60
@@ -458,7 +528,7 @@ def test_a_killed_airtoll_leaves_nothing_and_resumes(inventory: Path, tmp_path: 
                 assert running.poll() is None, (phase, running.communicate())
                 assert time.monotonic() < until_s, phase
                 time.sleep(0.005)
-            running.kill()
+            running.send_signal(sig)
         assert wait_until(lambda: Scene(inventory.parent).actions()[-1:] in ([], ["restore"])), phase
         assert left_behind(inventory, with_journal=False) == [], phase
         now = {file: file.stat().st_mtime_ns for file in out.glob("runs/[0-9]*/run.json")}

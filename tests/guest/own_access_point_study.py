@@ -1,7 +1,8 @@
 """Runs in a guest with two radios: a study of lab hosts in which the access point and the station fail in runs.
 
 The access point is hostapd on wlan0 of this machine. The station has wlan1 in a namespace of its own, which a script in
-place of ssh enters. Prints one JSON object: the reasons by fault and attempt, and the interfaces before and after.
+place of ssh enters. Each run captures the air. Prints one JSON object: the reasons by fault and attempt, the interfaces
+before and after, and the encrypted frames of the station in the captures of valid runs.
 """
 
 import json
@@ -19,6 +20,7 @@ from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.hosts import Hosts
 from airtoll.probes import probes_of
 from airtoll.store import Event, ProbeStarted, Result, record
+from airtoll.store.recorder import PCAP
 from airtoll.study import expand, load_study
 
 JOB = Path("/run/job")
@@ -59,6 +61,7 @@ def sh(script: str) -> str:
 def inventory() -> Path:
     """The machines; the station already has its address."""
     sh("ip netns add sta && iw phy phy1 set netns name sta")
+    sh("iw phy phy0 interface add mon0 type monitor && ip link set mon0 up")
     sh(
         "ip addr add 10.77.0.1/24 dev wlan0; ip -n sta addr add 10.77.0.2/24 dev wlan1; ip -n sta link set lo up"
     )
@@ -71,7 +74,7 @@ def inventory() -> Path:
     words = {
         "patience": 60,
         "hosts": {
-            "ap": {"address": "local", "wireless": "wlan0"},
+            "ap": {"address": "local", "wireless": "wlan0", "monitor": "mon0"},
             "sta": {"address": "station", "wireless": "wlan1", "join": "airtoll"},
         },
         "access_point": {"kind": "hostapd", "passphrase_file": "passphrase", "channel": 44},
@@ -137,6 +140,12 @@ def interfaces() -> list[str]:
     return states
 
 
+def encrypted(capture: Path, sender: str) -> int:
+    """The number of encrypted Data frames of a sender in a capture."""
+    frames = f"wlan.fc.type == 2 && wlan.fc.protected == 1 && wlan.ta == {sender}"
+    return len(sh(f"tshark -n -r {capture} -Y '{frames}' -T fields -e frame.number").split())
+
+
 def main() -> None:
     study = JOB / "faults.toml"
     study.write_text(STUDY)
@@ -157,12 +166,27 @@ def main() -> None:
                     left.pop(event.run.order)(lab)
 
         probes = probes_of(plan.method.probes, lab.name)
-        record(result, lab, probes, inject, course=Course.of(result))
+        record(result, lab, probes, inject, pcap=True, course=Course.of(result))
         names = dict(enumerate(("none", *FAULTS), 1))
         reasons: dict[str, list[tuple[str, ...]]] = {name: [] for name in names.values()}
+        captured = []
+        station = sh("ip netns exec sta cat /sys/class/net/wlan1/address").strip()
         for one in sorted(result.records(), key=lambda one: one.run.attempt):
             reasons[names[one.run.order]].append(one.verdict.reasons)
-    print(json.dumps({"reasons": reasons, "before": before, "after": interfaces()}))
+            if one.verdict.valid:
+                captured.append(encrypted(result.run_directory(one.run.id) / "raw" / PCAP, station))
+    remaining = sh("find /var/tmp /tmp -maxdepth 1 -name 'airtoll-????????'").split()
+    print(
+        json.dumps(
+            {
+                "reasons": reasons,
+                "before": before,
+                "after": interfaces(),
+                "captured": captured,
+                "remaining": remaining,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

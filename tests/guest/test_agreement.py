@@ -154,7 +154,7 @@ phy = ["ofdm"]
 rate = [54]
 [method]
 repeats = 1
-duration = "1 s"
+duration = "0.5 s"
 warmup = "0.3 s"
 probes = ["throughput"]
 """

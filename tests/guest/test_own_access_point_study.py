@@ -27,7 +27,12 @@ export PYTHONPATH={path} XDG_STATE_HOME=/run/job/state
 @pytest.fixture(scope="module")
 def outcome(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The object that the program in the guest printed."""
-    packages = {"wpa_cli": "wpasupplicant", "hostapd_cli": "hostapd", "iperf3": "iperf3"}
+    packages = {
+        "wpa_cli": "wpasupplicant",
+        "hostapd_cli": "hostapd",
+        "iperf3": "iperf3",
+        "tcpdump": "tcpdump",
+    }
     if (reason := Linux().missing() or lab_lacks("linux", packages, SYSTEM_PATH)) is not None:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("study")
@@ -49,6 +54,13 @@ def test_a_run_with_a_fault_is_invalid_and_repeated(outcome: dict[str, Any], fau
     name = "host lost: " if fault == "restart_access_point" else "link changed: "
     assert first[0].startswith(name), first
     assert last == []
+
+
+def test_a_monitor_captures_the_encrypted_frames_of_valid_runs(outcome: dict[str, Any]) -> None:
+    # 2 Mbit/s for 1 s are 976 datagrams of 256 octets.
+    assert len(outcome["captured"]) == 1 + len(FAULTS)
+    assert min(outcome["captured"]) > 976
+    assert outcome["remaining"] == []
 
 
 def test_the_interfaces_are_as_before(outcome: dict[str, Any]) -> None:

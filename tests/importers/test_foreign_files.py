@@ -32,9 +32,7 @@ OFTEN_UNSAID = {"transport": "udp", "packet_size": 1000, "ip": "ipv4"}
 """Factors that some files contain and others do not."""
 
 NAMES = ("iperf3-tcp-client.json", "iperf3-udp-bidir-client.json", "irtt.json.gz", "tcp_download.flent.gz")
-SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def refusal(file: Path) -> str:

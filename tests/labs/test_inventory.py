@@ -1,13 +1,16 @@
 """Inventories: every error is one line with the file and the key."""
 
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from airtoll.errors import UsageError
 from airtoll.labs.hosts import Hosts
-from airtoll.labs.inventory import load_inventory
+from airtoll.labs.inventory import load_inventory, schema_text
 from airtoll.study.cell import Cell
+from airtoll.study.link import LinkSettings
 
 GOOD = """
 [hosts.sta]
@@ -55,12 +58,102 @@ def test_a_mistake_is_one_line(tmp_path: Path, old: str, new: str, words: str) -
     assert "\n" not in str(error.value)
 
 
+MAC = GOOD.replace('"wlan0"', '"en0"\nos = "macos"')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"macos"', '"beos"', "hosts.sta.os: .*'linux', 'macos' or 'windows'"),
+        (
+            "hosts.sta",
+            "hosts.server",
+            "hosts: host server requires an agent, which exists only for Linux: os 'linux'$",
+        ),
+        ('"laptop"', '"local"', "hosts.sta.os: airtoll runs on Linux, so address 'local' has os 'linux'"),
+        (
+            "os =",
+            'become = "sudo"\nos =',
+            "hosts.sta.os: a host without an agent is not changed: remove the keys",
+        ),
+        (
+            "os =",
+            'join = "airtoll"\nos =',
+            "hosts.sta.os: a host without an agent is not changed: remove the keys",
+        ),
+    ],
+)
+def test_a_host_without_an_agent_is_a_station_that_joins_by_hand(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    load(tmp_path, MAC)
+    with pytest.raises(UsageError, match=rf"^{tmp_path}/lab\.toml: {words}"):
+        load(tmp_path, MAC.replace(old, new))
+
+
+def test_cells_that_a_station_without_an_agent_cannot_measure_are_named(
+    tmp_path: Path, cell: type[Cell]
+) -> None:
+    (tmp_path / "lab.toml").write_text(MAC)
+    lab = Hosts(tmp_path / "lab.toml")
+    assert lab.agentless == ["sta"]
+    assert lab.check(cell()) is None
+    where = "host sta has os 'macos', and "
+    assert lab.check(cell(direction="down")) == (
+        f"{where}direction 'down' requires an agent on it: use direction 'up'"
+    )
+    assert lab.check(cell(transport="tcp", tcp_size="mss")) == (
+        f"{where}tcp_size 'mss' requires ss(8) of Linux: use tcp_size 'write'"
+    )
+    reno = Hosts(tmp_path / "lab.toml", LinkSettings(congestion_control="reno"))
+    assert reno.check(cell()) == f"{where}link.congestion_control can be set only on Linux: remove the key"
+
+
+def test_the_published_schema_accepts_what_the_loader_accepts(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    text = (Path(__file__).parents[2] / "docs/reference/inventory.schema.json").read_text()
+    assert text == schema_text(), "regenerate it: see the docstring of airtoll/labs/inventory.py"
+    assert "null" not in text
+    jsonschema.Draft202012Validator.check_schema(json.loads(text))
+    schema = jsonschema.Draft202012Validator(json.loads(text))
+    shell = 'kind = "openwrt"\nshell = ["ssh", "-o", "BatchMode=yes", "-o", "Port=2222", "root@192.168.1.1"]'
+    for good in (GOOD, MAC, GOOD.replace('kind = "fixed"', shell)):
+        load(tmp_path, good)
+        assert schema.is_valid(tomllib.loads(good))
+    for bad in (
+        GOOD.replace("address", "addres"),
+        GOOD.replace("hosts.sta", "hosts.router"),
+        MAC.replace("mac", "be"),
+    ):
+        with pytest.raises(UsageError):
+            load(tmp_path, bad)
+        assert not schema.is_valid(tomllib.loads(bad))
+
+
 def test_a_passphrase_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "passphrase").write_text("a toll on the air")
     (tmp_path / "passphrase").chmod(0o644)
     (tmp_path / "lab.toml").write_text(f'{GOOD}passphrase_file = "passphrase"\n')
     with pytest.raises(UsageError, match=r"other users can read the passphrase: chmod 600"):
         Hosts(tmp_path / "lab.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "passphrase: the passphrase cannot be read: No such file or directory"),
+        (b"\xff a toll on the air", "passphrase: the passphrase is not UTF-8"),
+    ],
+)
+def test_a_passphrase_that_cannot_be_read_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "passphrase").write_bytes(content)
+    (tmp_path / "lab.toml").write_text(f'{GOOD}passphrase_file = "passphrase"\n')
+    with pytest.raises(UsageError) as raised:
+        Hosts(tmp_path / "lab.toml")
+    assert str(raised.value) == f"{tmp_path}/{message}"
 
 
 @pytest.mark.parametrize("secret", ["short", "x" * 64, ""])

@@ -1,8 +1,11 @@
 """Facts about the Wi-Fi of a host, from the output of the script that reads them."""
 
+from dataclasses import replace
+
 import pytest
 
 from airtoll.agent.host import AgentHost
+from airtoll.host import PeerStatistics
 from airtoll.labs.wifi import examine, parse
 
 HEAD = "phy\tphy0\ndriver\tath9k\ndebugfs\tyes\n"
@@ -51,6 +54,13 @@ def test_facts_that_a_host_does_not_tell_are_unknown() -> None:
     )
 
 
+def test_a_wpa_supplicant_that_does_not_answer_is_not_an_absent_network() -> None:
+    words = "host sta: wpa_cli on wlan0: Permission denied: add the user to the group netdev"
+    found = replace(parse("wlan0", HEAD, None), silent=words)
+    assert found.verdict() == f"The security of wlan0 is unknown: {words}"
+    assert "no network" in parse("wlan0", HEAD, None).verdict()
+
+
 def test_disturbances_have_a_remedy() -> None:
     text = f"{HEAD}power_save\tPower save: on\ncountry\t00\nmanaged\t100 (connected)\nwed\tY\n"
     text += "flows\ttable inet x { flowtable f { hook ingress priority 0; flags offload; } }\n"
@@ -63,6 +73,18 @@ def test_disturbances_have_a_remedy() -> None:
         "hardware",
     ]
     assert "iw dev wlan0 set power_save off" in warnings[0]
+
+
+def test_each_link_of_a_multi_link_association_has_its_octets() -> None:
+    links = {
+        "0": PeerStatistics(tx_bytes=1_234_567, rx_bytes=0),
+        "2": PeerStatistics(tx_bytes=3_000_000_000),
+    }
+    found = replace(parse("wlan0", HEAD, {"ssid": "x"}), mlo_links=links)
+    assert list(found.evidence())[-2:] == [
+        ("link 0", "1.2 MB sent, 0.0 MB received since the association"),
+        ("link 2", "3000.0 MB sent, an unknown amount received since the association"),
+    ]
 
 
 def test_a_wired_interface_is_not_examined(host: AgentHost) -> None:

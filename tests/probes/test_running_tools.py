@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -72,7 +73,11 @@ class TestThroughput:
         assert sent - lost == pytest.approx(0.5 * received_bit_per_s / 1408 / 8, rel=0.01)
         assert values(measurement, "cpu_emulator", "link") == [pytest.approx(50)]
         assert values(measurement, "cpu_crypto", "link") == [pytest.approx(5)]
-        assert len(values(measurement, "cpu_system", "machine")) == 2
+        # On a busy machine, the window and therefore its last interval last longer.
+        system = [(s.t_ns, s.t_ns + s.dur_ns) for s in measurement.samples if s.metric == "cpu_system"]
+        assert len(system) >= 2
+        assert all(before[1] == after[0] for before, after in pairwise(system))
+        assert system[-1][1] - system[0][0] >= 0.49e9
         assert values(measurement, "airtime", "link") == [pytest.approx(75)]
         assert values(measurement, "retries", "link") == [pytest.approx(20)]
         assert values(measurement, "phy_rate", "link") == [54e6]

@@ -113,6 +113,7 @@ class FakeLab:
     name: str = "fake"
     virtual: bool = False
     survives_loss: bool = False
+    agentless: Sequence[str] = ()
     cannot: str | None = None
     absent: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -139,6 +140,9 @@ class FakeLab:
 
     def missing(self) -> str | None:
         return self.absent
+
+    def capture_obstacle(self) -> str | None:
+        return None
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

@@ -56,7 +56,7 @@ def write_all(result: Result) -> None:
         result.write(make_record(run), throughput_samples(), RAW)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(SAMPLES, max_size=6), min_size=2, max_size=2),
     st.dictionaries(

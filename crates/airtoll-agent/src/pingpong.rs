@@ -236,6 +236,8 @@ fn repeat(
 
 /// Sends one datagram and waits for a reply with identical octets. Late replies to earlier datagrams are skipped.
 /// Such a reply can extend the wait to at most twice the timeout; avoiding this would cost a system call per reply.
+/// The same holds for a receive that times out early: the kernel counts the timeout in ticks, and a virtual machine
+/// can lose ticks and make up for them during the wait.
 fn exchange_datagram(
     socket: &UdpSocket,
     message: &[u8],
@@ -249,8 +251,7 @@ fn exchange_datagram(
         let elapsed = clock.elapsed();
         match received {
             Ok(len) if &reply[..len] == message => return Ok((elapsed < timeout).then_some(elapsed)),
-            Err(error) if is_timeout(&error) => return Ok(None),
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            Err(error) if !is_timeout(&error) && error.kind() != ErrorKind::Interrupted => return Err(error),
             _ if elapsed >= timeout => return Ok(None),
             _ => {}
         }

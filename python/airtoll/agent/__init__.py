@@ -6,4 +6,5 @@
 - `host`: a host whose agent is reached
 - `binary`: the agent's program for a processor architecture
 - `ssh`: hosts behind SSH, to which the program is copied
+- `agentless`: stations behind SSH for which no agent exists: macOS and Windows
 """

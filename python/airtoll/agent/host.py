@@ -3,7 +3,7 @@
 import itertools
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -11,21 +11,24 @@ from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, Process
+from airtoll.host import ClockOffset, OperatingSystem, Process
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
+_AT_END_S: Final = 30.0 + ANSWER_TIMEOUT_S  # an agent gives each command of `at_end` 30 s
 
 
 class AgentHost:
     """Runs commands on a host and reads its state, through the connection to its agent."""
+
+    os: OperatingSystem = "linux"
 
     def __init__(self, connection: Connection) -> None:
         self.name = connection.name
         self.connection = connection
         self._facts: dict[str, Any] | None = None
         self._kept = itertools.count(1)
-        self._inputs: dict[int, str] = {}  # files with the standard input of commands of `at_end`
+        self._inputs: dict[str, str] = {}  # files with the standard input of commands of `at_end`
 
     def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
         """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
@@ -102,33 +105,43 @@ class AgentHost:
 
     def get(self, path: str) -> bytes:
         """The content of a file. Raises AirtollError if it cannot be read."""
-        content = b""
-        while part := self.connection.ask("get", path=path, offset=len(content)).body:
-            content += part
-        return content
+        return b"".join(self.parts(path))
+
+    def parts(self, path: str) -> Iterator[bytes]:
+        """The content of a file, part by part. Raises AirtollError if it cannot be read."""
+        offset = 0
+        while part := self.connection.ask("get", path=path, offset=offset).body:
+            yield part
+            offset += len(part)
 
     def put(self, path: str, content: bytes, mode: int = 0o600) -> None:
         """Write a file as a whole. Raises AirtollError if it cannot be written."""
         self.connection.ask("put", content, path=path, mode=mode)
 
-    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
+    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> str:
         """Let the agent run a command when the connection ends for any reason, the latest one first.
 
-        Returns the number with which `forget_at_end` forgets the command.
+        Returns the file in which the agent keeps the command, for `forget_at_end`.
         """
         number = next(self._kept)
+        command = argv
         if stdin is not None:
-            file = self._inputs[number] = f"{self.folder()}/input-{number}"
-            self.put(file, stdin)
-            argv = ["sh", "-c", 'exec "$@" < "$0"', file, *argv]
-        self.connection.ask("at_end", number=number, argv=list(argv))
-        return number
+            input_file = f"{self.folder()}/input-{number}"
+            self.put(input_file, stdin)
+            command = ["sh", "-c", 'exec "$@" < "$0"', input_file, *argv]
+        kept = str(self.connection.ask("at_end", number=number, argv=list(command)).value)
+        if stdin is not None:
+            self._inputs[kept] = input_file
+        return kept
 
-    def forget_at_end(self, number: int) -> None:
-        """Forget a command of `at_end`, because the host has been restored."""
-        self.connection.ask("forget_at_end", number=number)
-        if (file := self._inputs.pop(number, None)) is not None:
-            self.put(file, b"")
+    def forget_at_end(self, kept: str) -> None:
+        """Forget a command of `at_end`, also of an earlier agent. Waits for its end if that agent is running it.
+
+        Forgetting a command that has run has no effect.
+        """
+        self.connection.ask("forget_at_end", file=kept, answer_s=_AT_END_S)
+        if (input_file := self._inputs.pop(kept, None)) is not None:
+            self.put(input_file, b"")
 
     def clock(self) -> ClockOffset:
         """The offset of the host's clock, from the shortest of several round trips."""

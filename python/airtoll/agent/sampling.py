@@ -86,7 +86,8 @@ def _peer(values: Mapping[str, Any]) -> PeerStatistics:
     rates = {
         way: RadioRate(**_chosen(values[way], RadioRate)) for way in ("tx_rate", "rx_rate") if way in values
     }
-    return PeerStatistics(**{**_chosen(values, PeerStatistics), **rates})
+    links = {number: _peer(link) for number, link in values.get("links", {}).items()}
+    return PeerStatistics(**{**_chosen(values, PeerStatistics), **rates, "links": links})
 
 
 def _chosen(values: Mapping[str, Any], of: type[PeerStatistics | ChannelTimes | RadioRate]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Hosts behind SSH: copies the agent's program there if it is not there yet, and connects to it.
 
+Hosts without an agent (`airtoll.agent.agentless`) are reached the same way.
+
 The system's OpenSSH does the rest: known hosts, keys, agents, jump hosts and everything else of ssh_config(5). All
 connections to a host share one, which ends with `Ssh.close`.
 """
@@ -37,14 +39,17 @@ _REMEDIES: Final = (
     ),
     ("Permission denied", "ssh requires a key or an agent, because airtoll cannot enter a password"),
     ("a password is required", "sudo asks for a password: allow the user to run the agent with NOPASSWD"),
-    ("is not in the sudoers file", "the user may not use sudo"),
-    ("command not found", "the host lacks a command that reaches the agent"),
+    ("is not in the sudoers file", "the user may not use sudo: add a rule with NOPASSWD, or connect as root"),
+    ("sudo: not found", "the host lacks sudo: install it, or connect as root without the key become"),
+    ("sudo: command not found", "the host lacks sudo: install it, or connect as root without the key become"),
     ("Exec format error", "the agent's program is for another architecture"),
 )
 """Words of ssh and sudo, and what to do."""
 
-# Executes the agent if the file has the checksum of the host's architecture.
+# Executes the agent if the file has the checksum of the host's architecture. On some systems, users do not search the
+# folders of iw(8) and wpa_cli(8).
 _SERVE: Final = """
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 set -- $CHECKSUMS
 machine=$(uname -m)
 for pair; do case $pair in "$machine="*) sum=${pair#*=} ;; esac; done
@@ -98,15 +103,9 @@ class Ssh:
         Raises UsageError if the user has to do something first, and LostError if the host does not answer.
         """
         try:
-            return self._served()
+            return self._served_or_copied()
         except LostError as error:
-            if (found := _NO_AGENT.search(str(error))) is None:
-                raise self._explained(error) from None
-        self._copy(*found.groups())
-        try:
-            return self._served()
-        except LostError as error:
-            raise self._explained(error) from None
+            raise self.explained(error) from None
 
     def __enter__(self) -> "Ssh":
         return self
@@ -120,6 +119,16 @@ class Ssh:
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
         self._folder.cleanup()
+
+    def _served_or_copied(self) -> AgentHost:
+        """The agent, which is copied if the host does not have it."""
+        try:
+            return self._served()
+        except LostError as error:
+            if (found := _NO_AGENT.search(str(error))) is None:
+                raise
+        self._copy(*found.groups())
+        return self._served()
 
     def _served(self) -> AgentHost:
         """The agent, if the host has it."""
@@ -147,15 +156,22 @@ class Ssh:
         if done.returncode != 0:
             error = LostError(f"host {self.name}: {last_words(done.stderr, done.stdout)}")
             error.said = done.stderr
-            raise self._explained(error)
+            raise error
+
+    def argv(self, command: str) -> list[str]:
+        """The call of ssh that runs a command, as one text, in the login shell of the host."""
+        return ["ssh", *self._options, self._destination, command]
 
     def _command(self, script: str) -> list[str]:
-        return ["ssh", *self._options, self._destination, f"exec sh -c {quote(script)}"]
+        return self.argv(f"exec sh -c {quote(script)}")
 
-    def _explained(self, error: LostError) -> AirtollError:
+    def explained(self, error: LostError) -> AirtollError:
         """The error with the remedy, if the words of ssh or sudo have a known one."""
-        said = f"{error}\n{error.said.decode(errors='replace')}"
-        for words, remedy in _REMEDIES:
-            if words in said:
-                return UsageError(f"host {self.name} ({self._destination}): {remedy}")
-        return error
+        return explained(error, f"host {self.name} ({self._destination})")
+
+
+def explained(error: LostError, host: str) -> AirtollError:
+    """The error with the remedy, if the words of ssh or sudo have a known one. `host` begins the line."""
+    said = f"{error}\n{error.said.decode(errors='replace')}"
+    remedy = next((remedy for words, remedy in _REMEDIES if words in said), None)
+    return error if remedy is None else UsageError(f"{host}: {remedy}")

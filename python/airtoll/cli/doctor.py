@@ -56,7 +56,9 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
     sentences: dict[str, str] = {}
     if inventory is not None:
         with closing(Hosts(inventory)) as lab:
-            for role, table in lab.inventory.hosts.items():
+            found |= {role: [] for role in lab.agentless}
+            agents = {role: table for role, table in lab.inventory.hosts.items() if role not in found}
+            for role, table in agents.items():
                 host = lab.host(role)
                 names = [table.wireless] if table.wireless is not None else wifi.interfaces(host)
                 found[role] = [wifi.examine(host, name) for name in names]

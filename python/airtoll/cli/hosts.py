@@ -13,6 +13,7 @@ from airtoll.cli.json_output import json_option, print_json
 from airtoll.errors import AirtollError, UsageError
 
 if TYPE_CHECKING:
+    from airtoll.agent.agentless import AgentlessHost
     from airtoll.agent.host import AgentHost
     from airtoll.labs.hosts import Hosts
     from airtoll.study.cell import Cell, Plan
@@ -81,19 +82,25 @@ def restore(inventory: Path) -> None:
 
 
 def _findings(lab: "Hosts", plan: "Plan") -> Iterator[HostFinding]:
-    from airtoll.probes import probes_of
+    from airtoll.agent.agentless import AgentlessHost
+    from airtoll.probes import missing, probes_of
 
-    reached: dict[str, AgentHost] = {}
+    reached = 0
     for role in lab.inventory.hosts:
         try:
-            reached[role] = lab.host(role)
+            host = lab.machine(role)
         except AirtollError as error:
             yield HostFinding(f"host {role}", works=False, needed=True, words=str(error))
         else:
-            yield from _of_host(lab, role, reached[role])
-    if len(reached) == len(lab.inventory.hosts):
+            reached += 1
+            yield from (
+                _of_agentless(lab, role, host)
+                if isinstance(host, AgentlessHost)
+                else _of_host(lab, role, host)
+            )
+    if reached == len(lab.inventory.hosts):
         for probe in probes_of(plan.method.probes, "hosts", plan.clock):
-            lacking = probe.missing(lab.lacks)
+            lacking = missing(probe, lab)
             yield HostFinding(f"probe {probe.name}", lacking is None, needed=True, words=lacking or "ready")
     obstacles = dict.fromkeys(reason for run in plan.runs if (reason := _obstacle(lab, run.cell)) is not None)
     for reason in obstacles:
@@ -109,6 +116,28 @@ def _obstacle(lab: "Hosts", cell: "Cell") -> str | None:
         return lab.check(cell)
     except UsageError as error:
         return str(error)
+
+
+def _of_agentless(lab: "Hosts", role: str, host: "AgentlessHost") -> Iterator[HostFinding]:
+    from airtoll.labs.access_points.agentless import NotJoinedError, report
+
+    facts = host.facts()
+    system = ", ".join(filter(None, (facts["processor"], facts["os"])))
+    yield HostFinding(
+        f"host {role}",
+        works=True,
+        needed=True,
+        words=f"{system}; no agent: measures throughput (direction up) by iperf3 and round-trip times by ping",
+    )
+    if (interface := lab.inventory.hosts[role].wireless) is not None:
+        try:
+            told = ", ".join(f"{name} {value}" for name, value in report(host, interface).items())
+        except NotJoinedError as error:
+            yield HostFinding(f"host {role}", works=False, needed=False, words=str(error))
+        except AirtollError as error:
+            yield HostFinding(f"host {role}", works=False, needed=True, words=str(error))
+        else:
+            yield HostFinding(f"host {role}", works=True, needed=True, words=f"{interface} reports {told}")
 
 
 def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding]:
@@ -136,3 +165,8 @@ def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding
         yield HostFinding(f"host {role}", of_radio.phy is not None, needed=True, words=of_radio.verdict())
         for warning in of_radio.warnings():
             yield HostFinding(f"host {role}", works=False, needed=False, words=warning)
+        joins_by_hand = role.startswith("sta") and lab.inventory.hosts[role].join == "by-hand"
+        if joins_by_hand and of_radio.silent is not None:
+            yield HostFinding(f"host {role}", works=False, needed=True, words=of_radio.silent)
+    if (powerless := lab.lacks_root(role)) is not None:
+        yield HostFinding(f"host {role}", works=False, needed=True, words=powerless)

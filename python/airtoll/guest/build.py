@@ -126,8 +126,9 @@ def _alone(directory: Path) -> Iterator[None]:
 def _build_in(work: Path, mirror: str, on_progress: OnProgress) -> Path:
     """Build in the directory `work`. Returns a directory with the kernel and its description."""
     on_progress(Progress(f"downloading {recipe.PACKAGE}", 0.0))
-    source_package, version = _download(work, mirror, recipe.PACKAGE)
-    regulatory_package, _ = _download(work, mirror, "wireless-regdb")
+    suites = (recipe.SUITE, recipe.SUITE.removesuffix("-backports"))
+    source_package, version = download(work, mirror, suites, recipe.PACKAGE)
+    regulatory_package, _ = download(work, mirror, suites, "wireless-regdb")
     on_progress(Progress(f"unpacking {recipe.PACKAGE} {version}", 0.05))
     source = _unpack(work, source_package)
     _take_regulatory_database(work, regulatory_package, source)
@@ -164,14 +165,16 @@ def _finished(work: Path, kernel: Path, version: str) -> Path:
     return made
 
 
-def _download(work: Path, mirror: str, package: str) -> tuple[Path, str]:
-    """Download a package of the suite, verified by Debian's keys. Returns the file and the package's version."""
+def download(work: Path, mirror: str, suites: Sequence[str], package: str) -> tuple[Path, str]:
+    """Download a package to `work`, verified by Debian's keys. Returns the file and the package's version.
+
+    The first call for a directory determines the suites of the later calls. Raises AirtollError if apt-get fails.
+    """
     root = work / "apt"
     if not root.exists():
         for part in ("etc/apt/preferences.d", "state/lists/partial", "cache/archives/partial"):
             (root / part).mkdir(parents=True)
         (root / "status").touch()
-        suites = (recipe.SUITE, recipe.SUITE.removesuffix("-backports"))
         lines = [f"deb [signed-by={_KEYRING}] {mirror} {suite} main\n" for suite in suites]
         (root / "etc/apt/sources.list").write_text("".join(lines), encoding="utf-8")
         _run([*_apt(root), "update", "-qq"], cwd=work)

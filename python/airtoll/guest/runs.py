@@ -8,7 +8,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
@@ -22,10 +22,10 @@ from airtoll.labs import open_lab
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
-from airtoll.store import Event, FinishedRun, NoLoadError, ProbeStarted, Result, RunRecord
-from airtoll.store.recorder import MACHINE, PCAP, RunOrder, naming, perform, unmeasured
+from airtoll.store import Event, FinishedRun, ProbeStarted, Result, RunRecord
+from airtoll.store.recorder import MACHINE, PCAP, RunOrder, naming, perform
 from airtoll.store.records import as_facts, dump, parse
-from airtoll.store.verdict import NO_LOAD
+from airtoll.store.side_by_side import side_by_side
 from airtoll.study.cell import Method, Plan, Run
 from airtoll.sweep.cluster import connected
 
@@ -157,27 +157,13 @@ class InGuests:
     ) -> Iterator[FinishedRun]:
         """Perform the runs of the course, as `airtoll.store.recorder.Performer` describes."""
         plan = result.plan.model_copy(update={"runs": ()})
-        begun: set[str] = set()
-        running: set[Future[FinishedRun]] = set()
         with self._places(result, on_event) as places:
-            while True:
-                while len(running) < places.number:
-                    run = next(course.decided(begun), None)
-                    if run is None:
-                        break
-                    begun.add(run.id)
-                    on_run(run)
-                    try:
-                        method = course.method(run)
-                    except NoLoadError as error:
-                        yield unmeasured(run, NO_LOAD, str(error))
-                    else:
-                        running.add(places.submit(Task(plan, run, method, self.pcap)))
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
+            yield from side_by_side(
+                course,
+                lambda run, method: places.submit(Task(plan, run, method, self.pcap)),
+                places.number,
+                on_run,
+            )
 
     def _places(self, result: Result, on_event: Callable[[Event], None]) -> AbstractContextManager[_Places]:
         if self.scheduler is None:

@@ -1,7 +1,7 @@
 """Lab `air`: real programs and the real Linux TCP/IP stack over emulated air. Each host has a TUN device."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -89,6 +89,7 @@ class Air:
     name = "air"
     virtual = False
     survives_loss = False
+    agentless: Sequence[str] = ()
 
     def __init__(
         self,
@@ -153,6 +154,10 @@ class Air:
 
     def close(self) -> None:
         """Do nothing: leaving a link restores its hosts."""
+
+    def capture_obstacle(self) -> str | None:
+        """Return why this lab cannot capture the air, or None if it can."""
+        return None
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

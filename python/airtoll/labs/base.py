@@ -1,6 +1,6 @@
 """The interface of every lab: hosts to run commands on, their addresses, and facts about the link between them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,10 +75,15 @@ class Lab(Protocol):
 
     name: str
     virtual: bool
-    """Whether time is virtual: runs take no real time, repeat exactly, and have no capture of the air."""
+    """Whether time is virtual: runs take no real time and repeat exactly."""
 
     survives_loss: bool
     """Whether a host that vanishes may come back: then the run is invalid, and the study continues."""
+
+    @property
+    def agentless(self) -> Sequence[str]:
+        """The roles of the hosts that run no agent (macOS, Windows)."""
+        ...
 
     def check(self, cell: Cell) -> str | None:
         """Return why this lab cannot measure the cell on any machine, or None if it can."""
@@ -92,8 +97,12 @@ class Lab(Protocol):
         """Return the first command that the lab's hosts lack (command -> Debian package), with the remedy, or None."""
         ...
 
+    def capture_obstacle(self) -> str | None:
+        """Return why this lab cannot capture the air, or None if it can."""
+        ...
+
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
-        """Bring the link up. Leaving the context takes it down."""
+        """Bring the link up, and capture the air in `pcap` if it is given. Leaving the context takes it down."""
         ...
 
     def begin(self, session: int | None) -> None:

@@ -5,19 +5,22 @@ switched only when the next cell has other properties of the network than the la
 """
 
 import ipaddress
+import itertools
 import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airtoll.agent import binary
+from airtoll.agent.agentless import AgentlessHost
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
-from airtoll.agent.ssh import SUDO, Ssh
+from airtoll.agent.ssh import SUDO, Ssh, explained
 from airtoll.errors import AirtollError, UsageError
+from airtoll.host import OperatingSystem
 from airtoll.labs import joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, ShellHost
 from airtoll.labs.access_points.base import obstacle as access_point_obstacle
@@ -31,6 +34,7 @@ from airtoll.labs.base import Known, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
 from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, passphrase
 from airtoll.labs.journal import HostJournal, Runner
+from airtoll.labs.monitor import Monitor
 from airtoll.labs.network import Network
 from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
@@ -52,6 +56,12 @@ OPENWRT: Final = "openwrt"
 
 _COMMAND_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.5
+_SAID_AFTER: Final = 3  # failures: a lost connection that can be made anew fails once
+_INSTALL: Final[Mapping[OperatingSystem, str]] = {
+    "linux": "apt-get install {}",
+    "macos": "brew install {}",
+    "windows": "install {} and add its folder to PATH",
+}
 _TENTATIVE: Final = {"tentative", "deprecated", "temporary", "dadfailed"}
 
 
@@ -76,7 +86,9 @@ class Hosts:
         self._stacks = stacks or {}
         self._profiles = with_ready_made(profiles)
         self._secret = passphrase(self.inventory.access_point)
+        self.agentless = [role for role, table in self.inventory.hosts.items() if table.os != "linux"]
         self._hosts: dict[str, AgentHost] = {}
+        self._without_agent: dict[str, AgentlessHost] = {}
         self._ways: dict[str, Ssh] = {}
         self._journal: HostJournal | None = None
         self._access_point: AccessPoint | None = None
@@ -97,6 +109,7 @@ class Hosts:
                 yield f"topology '{cell.topology}' requires host {role}, and {self.file} has {has}"
         if cell.snr != "none":
             yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
+        yield from self._obstacles_of_agentless(cell)
         if cell.stack != "default":
             yield f"stack '{cell.stack}': lab hosts does not change the TCP/IP stack of a machine"
         table = self.inventory.access_point
@@ -106,6 +119,22 @@ class Hosts:
             yield f"access_point.kind 'hostapd' requires [hosts.ap] with the key wireless in {self.file}"
         if table.kind != "fixed" and (obstacle := access_point_obstacle(self._network_of(cell))) is not None:
             yield obstacle
+
+    def _obstacles_of_agentless(self, cell: Cell) -> Iterator[str]:
+        """Stations without an agent have only the client of iperf3, with the settings that every system has."""
+        used = [role for role in self.agentless if role in _roles(cell)]
+        if not used:
+            return
+        system = self.inventory.hosts[used[0]].os
+        where = f"host {used[0]} has os '{system}', and"
+        if cell.direction != "up":
+            yield f"{where} direction '{cell.direction}' requires an agent on it: use direction 'up'"
+        if any(server in used for _, server in pairs(cell)):
+            yield f"{where} topology '{cell.topology}' makes it a server, which requires an agent"
+        if cell.tcp_size == "mss":
+            yield f"{where} tcp_size 'mss' requires ss(8) of Linux: use tcp_size 'write'"
+        if self._link.congestion_control is not None:
+            yield f"{where} link.congestion_control can be set only on Linux: remove the key"
 
     def missing(self) -> str | None:
         """Reach every host, and restore what a killed airtoll changed there.
@@ -117,26 +146,76 @@ class Hosts:
         self._journal = self._journal or HostJournal(self.file)
         for role in self.inventory.hosts:
             try:
-                host = self.host(role)
+                host = self.machine(role)
             except AirtollError as error:
                 return f"lab hosts: {error}"
             if lacking := host.lacking(["ip"]):
                 return f"lab hosts: host {role} lacks the command '{lacking[0]}': apt-get install iproute2"
+            if (powerless := self.lacks_root(role)) is not None:
+                return f"lab hosts: {powerless}"
         if is_first and (failures := self._journal.replay(self._any_host)):
             return f"lab hosts: an earlier airtoll was killed, and {failures[0]}"
         return None
+
+    def lacks_root(self, role: str) -> str | None:
+        """Return why airtoll may not change the radio of a host, with the remedy; None if it may, or has not to."""
+        table, kind = self.inventory.hosts[role], self.inventory.access_point.kind
+        if not (table.join == "airtoll" or (role == "ap" and kind == "hostapd")):
+            return None
+        if self.host(role).run(["id", "-u"], _COMMAND_TIMEOUT_S).stdout.strip() == b"0":
+            return None
+        return (
+            f'host {role}: changing its radio requires root: set hosts.{role}.become = "sudo" in {self.file}'
+        )
+
+    def capture_obstacle(self) -> str | None:
+        """Return why this lab cannot capture the air, or None if it can."""
+        if any(table.monitor for table in self.inventory.hosts.values()):
+            return None
+        return (
+            f"no host of {self.file} has the key monitor, which names an interface in monitor mode on the channel "
+            "of the network"
+        )
+
+    def _monitor(self) -> Monitor:
+        """The interface that captures the air. Raises UsageError if the inventory has none."""
+        if (obstacle := self.capture_obstacle()) is not None:
+            raise UsageError(obstacle)
+        role, table = next((role, table) for role, table in self.inventory.hosts.items() if table.monitor)
+        return Monitor(self.host(role), str(table.monitor))
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
         """Return the first command that a host lacks (command -> Debian package), with the remedy, or None."""
         for role in self.inventory.hosts:
             if role == "ap" and len(self.inventory.hosts) > 2:
                 continue  # it only carries the packets of the others
-            for command in self.host(role).lacking(list(packages)):
-                return f"host {role} lacks the command '{command}': apt-get install {packages[command]}"
+            host = self.machine(role)
+            for command in host.lacking(list(packages)):
+                remedy = _INSTALL[host.os].format(packages[command])
+                return f"host {role} lacks the command '{command}': {remedy}"
         return None
 
+    def machine(self, role: str) -> AgentHost | AgentlessHost:
+        """The host with this role, which was reached. Raises AirtollError if it cannot be reached."""
+        if role not in self.agentless:
+            return self.host(role)
+        host = self._of_role(role)
+        assert isinstance(host, AgentlessHost)
+        host.reach()
+        return host
+
+    def _of_role(self, role: str) -> AgentHost | AgentlessHost:
+        """The host with this role, which has been reached before, or runs no agent."""
+        table = self.inventory.hosts[role]
+        if table.os == "linux":
+            return self._hosts[role]
+        if role not in self._without_agent:
+            self._ways[role] = self._way(role, table)
+            self._without_agent[role] = AgentlessHost(self._ways[role], table.os)
+        return self._without_agent[role]
+
     def host(self, role: str) -> AgentHost:
-        """The host with this role, connected. Raises AirtollError if it cannot be reached."""
+        """The host with this role and its agent, connected. Raises AirtollError if it cannot be reached."""
         host = self._hosts.get(role)
         if host is not None:
             if host.connection.lost is None:
@@ -200,21 +279,33 @@ class Hosts:
                 stack.callback(self._access_point.restore)
             for station in self._stations.values():
                 stack.callback(station.restore)
-        self._hosts, self._ways, self._stations = {}, {}, {}
+        self._hosts, self._ways, self._stations, self._without_agent = {}, {}, {}, {}
         self._journal = self._access_point = self._network = None
 
     @contextmanager
-    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:  # noqa: ARG002
+    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Switch the access point if necessary, and wait until the stations have joined.
 
-        Raises LostError if a host is not reached within the inventory's patience.
+        A capture includes the handshakes of stations that join. Raises LostError if a host is not reached within the
+        inventory's patience.
         """
+        until_s = time.monotonic() + self.inventory.patience
+        for role in self.inventory.hosts:
+            self._awaited(role, until_s)
+        if pcap is None:
+            yield self._opened(cell, seed)
+            return
+        monitor = self._monitor()
+        with monitor.capturing(pcap):
+            link = self._opened(cell, seed)
+            monitor.check_channel(self._network_of(cell).channel_mhz)
+            yield link
+
+    def _opened(self, cell: Cell, seed: int) -> Link:
         of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
         roles = _roles(cell)
         network = self._network_of(cell)
         until_s = time.monotonic() + self.inventory.patience
-        for role in self.inventory.hosts:
-            self._awaited(role, until_s)
         if network != self._network or not self._is_set_up() or not self._is_as_reported(network):
             self._switch(network)
             until_s = time.monotonic() + self.inventory.patience
@@ -222,7 +313,8 @@ class Hosts:
         addresses = self._addresses(hosts, cell, until_s)
         for host in hosts.values():
             # Linux keeps what earlier connections learnt of a peer, so a run would depend on the runs before it.
-            host.run(["ip", "tcp_metrics", "flush"], _COMMAND_TIMEOUT_S)
+            if isinstance(host, AgentHost):
+                host.run(["ip", "tcp_metrics", "flush"], _COMMAND_TIMEOUT_S)
         for client, server in pairs(cell):
             self._await_peer(hosts[client], addresses[server, cell.ip], until_s)
         known = Known(
@@ -245,7 +337,7 @@ class Hosts:
             "management": {role: self._management(role, hosts[role], addresses) for role in hosts},
             **self._network_facts,
         }
-        yield Link(
+        return Link(
             hosts=hosts,
             addresses=addresses,
             facts=facts,
@@ -256,7 +348,7 @@ class Hosts:
             interfaces={
                 role: table.interface
                 for role, table in self.inventory.hosts.items()
-                if role in hosts and table.interface
+                if role in hosts and table.interface and role not in self.agentless
             },
             macs={} if (bssid := self._network_facts.get("bssid")) is None else {bssid: "ap"},
         )
@@ -319,7 +411,7 @@ class Hosts:
         for role, table in self.inventory.hosts.items():
             if not role.startswith("sta") or table.wireless is None:
                 continue
-            if role not in self._stations or self._stations[role].host is not self._hosts[role]:
+            if role not in self._stations or self._stations[role].host is not self._of_role(role):
                 self._stations[role] = self._station(role, table.wireless)
             station = self._stations[role]
             # A network that no station has joined yet may have a wrong passphrase: that is an error at once.
@@ -327,7 +419,8 @@ class Hosts:
                 reports[role] = self._patiently(station.join, network)
             else:
                 reports[role] = station.join(network)
-            of_radios[role] = wifi.examine(station.host, table.wireless).facts()
+            if isinstance(station.host, AgentHost):
+                of_radios[role] = wifi.examine(station.host, table.wireless).facts()
         self._network, self._network_facts = network, facts
         if network not in self._joined:
             self._joined.append(network)
@@ -347,13 +440,7 @@ class Hosts:
     def _patiently(self, join: Callable[[Network], dict[str, Any]], network: Network) -> dict[str, Any]:
         """The report of a station that joins within the inventory's patience. Raises LostError if it does not."""
         until_s = time.monotonic() + self.inventory.patience
-        while True:
-            try:
-                return join(network)
-            except AirtollError as error:
-                if time.monotonic() > until_s:
-                    raise LostError(str(error)) from error
-            time.sleep(_POLL_S)
+        return _retried(lambda: join(network), AirtollError, until_s)
 
     def _note(self, network: Network, reports: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep the reports of the stations for the records: those of the first station, and every mismatch."""
@@ -366,40 +453,42 @@ class Hosts:
         return (
             self._access_point is not None
             and self._access_point.is_up()
-            and all(station.host is self._hosts[role] for role, station in self._stations.items())
+            and all(station.host is self._of_role(role) for role, station in self._stations.items())
         )
 
     def _station(self, role: str, interface: str) -> NetworkStation:
         host = self._awaited(role, time.monotonic() + self.inventory.patience)
-        if self.inventory.hosts[role].join == "by-hand":
+        if self.inventory.hosts[role].join == "by-hand" or isinstance(host, AgentlessHost):
             return StationByHand(host, interface, self.inventory.patience)
         assert self._journal is not None
         return OwnStation(host, interface, self._journal)
 
-    def _awaited(self, role: str, until_s: float) -> AgentHost:
+    def _awaited(self, role: str, until_s: float) -> AgentHost | AgentlessHost:
         """The host, which may still have to come back. Raises LostError after the time."""
-        while True:
-            try:
-                host = self.host(role)
+
+        def reached() -> AgentHost | AgentlessHost:
+            host = self.machine(role)
+            if isinstance(host, AgentHost):
                 host.connection.ask("facts")
-            except LostError:
-                if time.monotonic() > until_s:
-                    raise
-                time.sleep(_POLL_S)
-            else:
-                return host
+            return host
+
+        return _retried(reached, LostError, until_s)
 
     def _addresses(
-        self, hosts: Mapping[str, AgentHost], cell: Cell, until_s: float
+        self, hosts: Mapping[str, AgentHost | AgentlessHost], cell: Cell, until_s: float
     ) -> dict[tuple[str, Ip], str]:
-        """The addresses of the hosts. Waits for those of the cell's IP version: DHCP follows the joining."""
+        """The addresses of the hosts. Waits for those of the cell's IP version: DHCP follows the joining.
+
+        Nothing is sent to the address of a host without an agent.
+        """
         found = self.inventory.ip_addresses()
         while True:
-            for role in hosts:
+            agents = [role for role in hosts if role not in self.agentless]
+            for role in agents:
                 for ip in IPS:
                     if (role, ip) not in found and (own := self.own_address(role, ip)) is not None:
                         found[role, ip] = own
-            lacking = [role for role in hosts if (role, cell.ip) not in found]
+            lacking = [role for role in agents if (role, cell.ip) not in found]
             if not lacking:
                 return found
             if time.monotonic() > until_s:
@@ -432,31 +521,33 @@ class Hosts:
     def addresses_of(self, role: str) -> dict[Ip, str]:
         """The addresses of a host: those of the inventory, or those on its measured interface now."""
         given = self.inventory.ip_addresses()
-        found = {ip: given.get((role, ip)) or self.own_address(role, ip) for ip in IPS}
+        own = self.own_address if role not in self.agentless else lambda _role, _ip: None
+        found = {ip: given.get((role, ip)) or own(role, ip) for ip in IPS}
         return {ip: address for ip, address in found.items() if address is not None}
 
-    def _await_peer(self, host: AgentHost, address: str, until_s: float) -> None:
+    def _await_peer(self, host: AgentHost | AgentlessHost, address: str, until_s: float) -> None:
         """Wait until the host reaches the address. A host without ping(8) is not asked."""
         if host.lacking(["ping"]):
             return
         while True:
             with suppress(subprocess.TimeoutExpired):
-                if (
-                    host.run(["ping", "-n", "-c", "1", "-W", "1", address], _COMMAND_TIMEOUT_S).returncode
-                    == 0
-                ):
+                if host.run(_ping(host.os, address), _COMMAND_TIMEOUT_S).returncode == 0:
                     return
             if time.monotonic() > until_s:
                 raise LostError(f"host {host.name} does not reach {address}")
             time.sleep(_POLL_S)
 
-    def _management(self, role: str, host: AgentHost, addresses: Mapping[tuple[str, Ip], str]) -> str | None:
+    def _management(
+        self, role: str, host: AgentHost | AgentlessHost, addresses: Mapping[tuple[str, Ip], str]
+    ) -> str | None:
         """Whether control traffic of the host takes the measured link: `same`, `apart`, or None if unknown.
 
         SSH tells its server the addresses of the connection.
         """
         if self.inventory.hosts[role].address == LOCAL:
             return "apart"
+        if host.os == "windows":
+            return None
         done = host.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], _COMMAND_TIMEOUT_S)
         words = done.stdout.decode(errors="replace").split()
         if len(words) != 4 or words[2] == "UNKNOWN":  # sshd without a socket
@@ -470,6 +561,46 @@ def _roles(cell: Cell) -> Sequence[str]:
     return tuple(dict.fromkeys(role for pair in pairs(cell) for role in pair))
 
 
+_Value = TypeVar("_Value")
+
+
+def _retried(attempt: Callable[[], _Value], expected: type[AirtollError], until_s: float) -> _Value:
+    """The value of a call that fails with the expected error until a machine is back, which the terminal says.
+
+    Raises LostError if the call fails after the time.
+    """
+    for failures in itertools.count(1):
+        try:
+            return attempt()
+        except expected as error:
+            left_s = until_s - time.monotonic()
+            if left_s < 0:
+                raise LostError(str(error)) from error
+            if failures == _SAID_AFTER:
+                joining.say_that_it_waits(left_s, str(error))
+        time.sleep(_POLL_S)
+    raise AssertionError
+
+
+def _ping(system: OperatingSystem, address: str) -> list[str]:
+    """The command that sends one ping and waits a second for the reply."""
+    match system:
+        case "linux":
+            return ["ping", "-n", "-c", "1", "-W", "1", address]
+        case "macos":
+            return (
+                ["ping6", "-n", "-c", "1", address]
+                if ":" in address
+                else ["ping", "-n", "-c", "1", "-t", "1", address]
+            )
+        case "windows":
+            return ["ping", "-n", "1", "-w", "1000", address]
+
+
 def _local(name: str, become: Sequence[str] = ()) -> AgentHost:
-    agent = str(binary.program())
-    return AgentHost(Connection(name, [*become, agent, "serve"]))
+    command = [*become, str(binary.program()), "serve"]
+    try:
+        # A shell reports a missing command as the hosts behind SSH do.
+        return AgentHost(Connection(name, ["sh", "-c", 'exec "$@"', "sh", *command] if become else command))
+    except LostError as error:
+        raise explained(error, f"host {name} ({LOCAL})") from None

@@ -1,5 +1,10 @@
-"""The inventory of lab `hosts`: a TOML file that names the machines of a measurement and its access point."""
+"""The inventory of lab `hosts`: a TOML file that names the machines of a measurement and its access point.
 
+docs/reference/inventory.schema.json derives from the models:
+`python -c "from airtoll.labs.inventory import *; print(schema_text(), end='')" > docs/reference/inventory.schema.json`.
+"""
+
+import json
 import re
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
@@ -9,8 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import PydanticCustomError
 
 from airtoll.errors import UsageError
+from airtoll.host import OperatingSystem
 from airtoll.study.factors import Ip
 from airtoll.study.quantity import one_line, show
+from airtoll.study.schema import schema_of
 from airtoll.study.toml import read_toml
 from airtoll.study.values import did_you_mean
 
@@ -52,12 +59,34 @@ class HostTable(_Table):
         default="by-hand",
         description="For stations: airtoll runs wpa_supplicant, or NetworkManager or the user joins the network.",
     )
+    monitor: _Interface | None = Field(
+        default=None,
+        description="An interface in monitor mode on the channel of the network, which captures the air with `--pcap`.",
+    )
     ipv4: IPv4Address | None = Field(
         default=None, description="The address to measure with; default: that of the interface."
     )
     ipv6: IPv6Address | None = Field(
         default=None, description="The address to measure with; default: that of the interface."
     )
+
+    os: OperatingSystem = Field(
+        default="linux",
+        description="The operating system. Stations with `macos` or `windows` run no agent: they measure throughput "
+        "(direction up) by iperf3 and round-trip times by ping.",
+    )
+
+    @field_validator("os", mode="after")
+    @classmethod
+    def _without_agent(cls, system: OperatingSystem, info: Any) -> OperatingSystem:
+        if system != "linux":
+            if info.data.get("address") == LOCAL:
+                raise ValueError("airtoll runs on Linux, so address 'local' has os 'linux'")
+            if info.data.get("become") is not None or info.data.get("join") == "airtoll":
+                raise ValueError("a host without an agent is not changed: remove the keys become and join")
+            if info.data.get("monitor") is not None:
+                raise ValueError("captures require an agent on the host: remove the key monitor")
+        return system
 
     @field_validator("address", mode="after")
     @classmethod
@@ -128,7 +157,11 @@ class AccessPointTable(_Table):
 class Inventory(_Table):
     """The file."""
 
-    hosts: dict[Role, HostTable] = Field(min_length=2, description="The machines by role.")
+    hosts: dict[Role, HostTable] = Field(
+        min_length=2,
+        description="The machines by role.",
+        json_schema_extra={"additionalProperties": False},  # beside the pattern of the roles
+    )
     labgrid: Path | None = Field(
         default=None,
         validate_default=True,
@@ -141,6 +174,14 @@ class Inventory(_Table):
         le=86400,
         description="Seconds to wait for a host that has vanished, or for a station that has not joined.",
     )
+
+    @field_validator("hosts", mode="after")
+    @classmethod
+    def _agents(cls, hosts: dict[Role, HostTable]) -> dict[Role, HostTable]:
+        for role, table in hosts.items():
+            if table.os != "linux" and not role.startswith("sta"):
+                raise ValueError(f"host {role} requires an agent, which exists only for Linux: os 'linux'")
+        return hosts
 
     @field_validator("labgrid", mode="after")
     @classmethod
@@ -178,6 +219,11 @@ def load_inventory(path: Path) -> Inventory:
         raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
 
 
+def schema_text() -> str:
+    """The JSON Schema of an inventory, for editors, as the text of its file."""
+    return json.dumps(schema_of(Inventory), indent=2) + "\n"
+
+
 def _beside(inventory: Inventory, folder: Path) -> Inventory:
     """The inventory with its relative paths as paths from its folder."""
     hosts = {
@@ -206,7 +252,8 @@ def _explain(where: list[str], detail: Any) -> str:
             return f"{show(last)} is not a role: ap, server, sta, or sta1 to sta9"
         case _:
             words = re.sub(r"^(Value error|Input), ?", "", detail["msg"])
-            return f"{words[:1].lower()}{words[1:]}, not {show(detail['input'])}"
+            got = "" if where == ["hosts"] else f", not {show(detail['input'])}"
+            return f"{words[:1].lower()}{words[1:]}{got}"
 
 
 def passphrase(table: AccessPointTable) -> str | None:
@@ -219,8 +266,10 @@ def passphrase(table: AccessPointTable) -> str | None:
         return None
     try:
         mode, lines = file.stat().st_mode, file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: the passphrase cannot be read: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: the passphrase cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: the passphrase is not UTF-8") from None
     if mode & 0o077:
         raise UsageError(f"{file}: other users can read the passphrase: chmod 600 {file}")
     if not lines or not 8 <= len(lines[0].encode()) <= 63:

@@ -1,5 +1,6 @@
 """Programs that offer and join a network, and the report of a station about the negotiated settings."""
 
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -72,6 +73,11 @@ def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s
             reason = last_words(found) + (f" ({advice})" if advice else "")
             break
     raise AirtollError(f"{doing}: {reason}")
+
+
+def say_that_it_waits(for_s: float, why: str) -> None:
+    """Print on the terminal that a run waits, at most for this time."""
+    print(f"waiting up to {for_s:.0f} s: {why}", file=sys.stderr, flush=True)
 
 
 def end(process: Process) -> None:

@@ -2,8 +2,8 @@
 
 A change is written to the disk before it is made, and removed after it has been reverted. If airtoll is killed, agents
 revert the changes of their hosts at once (`AgentHost.at_end`), and the next airtoll with the same inventory reverts the
-changes that the journal still has: a host or its agent may have failed too. A command may therefore run twice, and it
-must have no effect on a host that has already been restored.
+changes that the journal still has: a host or its agent may have failed too. A command may therefore run twice, though
+never twice at the same time, and it must have no effect on a host that has already been restored.
 
 Only the user can read the journal, because a command's standard input may contain passphrases.
 """
@@ -38,12 +38,12 @@ class Runner(Protocol):
         """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
         ...
 
-    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
-        """Let the command run when the connection ends for any reason. Returns a number for `forget_at_end`."""
+    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> str:
+        """Let the command run when the connection ends for any reason. Returns an identifier for `forget_at_end`."""
         ...
 
-    def forget_at_end(self, number: int) -> None:
-        """Forget a command of `at_end`."""
+    def forget_at_end(self, kept: str) -> None:
+        """Forget a command of `at_end`, also of an earlier connection. Waits for its end if it is running."""
         ...
 
 
@@ -55,6 +55,7 @@ class Restoring:
     host: str
     argv: tuple[str, ...]
     stdin: bytes = field(default=b"", repr=False)
+    kept: str = ""  # the identifier of the command at the agent that runs it if the connection ends
 
     def run(self, host: Runner) -> None:
         """Run the command. Raises AirtollError if it fails."""
@@ -73,16 +74,14 @@ class HostChange:
     """A change of a host that the journal and the host's agent revert if this process does not."""
 
     def __init__(self, file: Path, restoring: Restoring, host: Runner) -> None:
-        """Register the command with the host's agent. The journal has it already."""
         self.host = host
         self._file = file
         self._restoring = restoring
-        self._at_end = host.at_end(restoring.argv, restoring.stdin or None)
 
     def revert(self) -> None:
         """Revert the change. Raises AirtollError if that fails; then the journal keeps the command."""
         self._restoring.run(self.host)
-        self.host.forget_at_end(self._at_end)
+        self.host.forget_at_end(self._restoring.kept)
         _remove(self._file)
 
 
@@ -110,16 +109,19 @@ class HostJournal:
 
         Raises AirtollError if the journal cannot be written, or if the host is lost.
         """
-        restoring = Restoring(what, host.name, tuple(argv), stdin)
+        # The agent comes first, so that the journal knows which command the agent may run. If this process is killed
+        # between the two, the agent reverts a change that was never made, which has no effect.
+        kept = host.at_end(argv, stdin or None)
+        restoring = Restoring(what, host.name, tuple(argv), stdin, kept)
         file = self._folder / f"{self._next:06}.json"
         self._next += 1
-        with _reporting(file):
-            _write(file, restoring)
         try:
-            change = self._changes[file] = HostChange(file, restoring, host)
+            with _reporting(file):
+                _write(file, restoring)
         except BaseException:  # the change is not made
-            _remove(file)
+            host.forget_at_end(kept)
             raise
+        change = self._changes[file] = HostChange(file, restoring, host)
         return change
 
     def pending(self) -> list[Restoring]:
@@ -152,7 +154,11 @@ class HostJournal:
         """Revert a change unless it was made through this connection of the host."""
         change = self._changes.get(file)
         if change is None or change.host is not host:
-            _read(file).run(host)
+            restoring = _read(file)
+            if restoring.kept:
+                # An agent that still runs must not restore the host after new settings have been made.
+                host.forget_at_end(restoring.kept)
+            restoring.run(host)
             _remove(file)
 
     def close(self) -> None:
@@ -191,6 +197,7 @@ def _write(file: Path, restoring: Restoring) -> None:
             "host": restoring.host,
             "argv": restoring.argv,
             "stdin": base64.b64encode(restoring.stdin).decode("ascii"),
+            "kept": restoring.kept,
         }
     )
     new = file.with_suffix(".new")
@@ -210,7 +217,8 @@ def _read(file: Path) -> Restoring:
         content = file.read_text(encoding="utf-8")
     try:
         words = json.loads(content)
-        return Restoring(words["what"], words["host"], tuple(words["argv"]), base64.b64decode(words["stdin"]))
+        stdin = base64.b64decode(words["stdin"])
+        return Restoring(words["what"], words["host"], tuple(words["argv"]), stdin, words.get("kept", ""))
     except (ValueError, KeyError, TypeError):
         raise AirtollError(f"{file}: is damaged: restore the host by hand, then delete the file") from None
 

@@ -100,6 +100,7 @@ class Linux:
     name = "linux"
     virtual = False
     survives_loss = False
+    agentless: Sequence[str] = ()
 
     def __init__(
         self,
@@ -178,6 +179,12 @@ class Linux:
 
     def close(self) -> None:
         """Do nothing: leaving a link restores its hosts."""
+
+    def capture_obstacle(self) -> str | None:
+        """Return why this lab cannot capture the air, or None if it can."""
+        if not self._radios:
+            return None
+        return "airtoll captures emulated air and, in lab hosts, by an interface in monitor mode"
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

@@ -13,6 +13,13 @@ _PASSPHRASE: Final = re.compile(r"[ -~]{8,63}")  # IEEE Std 802.11-2020, J.4.1
 _WEP_DIGITS: Final = {"wep40": 10, "wep104": 26}
 
 
+def channel_mhz(channel: int) -> int:
+    """The centre of a channel of 20 MHz in the 2.4 and 5 GHz bands (IEEE Std 802.11-2020, 17.3.8.4.2 and Annex E)."""
+    if channel == 14:
+        return 2484
+    return (2407 if channel < 14 else 5000) + 5 * channel
+
+
 @dataclass(frozen=True, kw_only=True)
 class Network:
     """A network that an access point shall offer. Raises UsageError for values that no access point accepts."""
@@ -53,10 +60,8 @@ class Network:
 
     @property
     def channel_mhz(self) -> int:
-        """The centre of the primary channel (IEEE Std 802.11-2020, 17.3.8.4.2 and Annex E)."""
-        if self.channel == 14:
-            return 2484
-        return (2407 if self.channel < 14 else 5000) + 5 * self.channel
+        """The centre of the primary channel."""
+        return channel_mhz(self.channel)
 
     @property
     def secondary(self) -> Literal[-1, 0, 1]:

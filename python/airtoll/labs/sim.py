@@ -6,7 +6,7 @@ measure it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +79,7 @@ class Sim:
     name = "sim"
     virtual = True
     survives_loss = False
+    agentless: Sequence[str] = ()
 
     def __init__(
         self,
@@ -113,11 +114,15 @@ class Sim:
     def close(self) -> None:
         """Do nothing: leaving a link restores its hosts."""
 
+    def capture_obstacle(self) -> str | None:
+        """Return why this lab cannot capture the air, or None if it can."""
+        return "lab sim builds no frames, so it cannot capture any"
+
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[SimulatedLink]:
         """A link in virtual time. It brings nothing up and takes nothing down."""
         if pcap is not None:
-            raise UsageError("lab sim builds no frames, so it cannot capture them")
+            raise UsageError(str(self.capture_obstacle()))
 
         def ask(**words: Any) -> Answer:
             try:

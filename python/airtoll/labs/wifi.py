@@ -5,12 +5,14 @@ Linux tells it in debugfs (mac80211), sysfs and nl80211, and only to root. A fac
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal
 
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
+from airtoll.host import PeerStatistics
+from airtoll.labs.access_points.agentless import NotJoinedError
 from airtoll.labs.access_points.station import report
 
 _TIMEOUT_S: Final = 10.0
@@ -59,11 +61,15 @@ class Wifi:
     managed_by: str | None  # a program other than airtoll that holds the interface
     offloads: tuple[str, ...]  # paths of packets around the CPU
     link: dict[str, object] | None  # the station's report of its network
+    mlo_links: Mapping[str, PeerStatistics] = field(default_factory=dict)  # by link ID; empty without MLO
+    silent: str | None = None  # why wpa_supplicant does not report the network, with the remedy
 
     def verdict(self) -> str:
         """One sentence about the cost of security on this host."""
         if self.phy is None:
             return f"{self.interface} is not a wireless interface, so its security cannot be examined."
+        if self.silent is not None and not self.ciphers:
+            return f"The security of {self.interface} is unknown: {self.silent}"
         if self.link is None and not self.ciphers:
             return f"{self.interface} has joined no network, so no key is in use."
         of = f"{self.interface} ({self.driver or 'unknown driver'})"
@@ -90,7 +96,7 @@ class Wifi:
 
     def facts(self) -> dict[str, object]:
         """The facts for the record, without the station's report."""
-        return {name: value for name, value in asdict(self).items() if name != "link"}
+        return {name: value for name, value in asdict(self).items() if name not in ("link", "silent")}
 
     def evidence(self) -> Iterator[tuple[str, str]]:
         """Every fact by its name."""
@@ -100,6 +106,9 @@ class Wifi:
         yield "aggregation", {True: "yes", False: "no", None: "unknown"}[self.aggregates]
         for name, value in (self.link or {}).items():
             yield name, str(value)
+        for link_id, of_link in self.mlo_links.items():
+            sent, received = (_megabytes(octets) for octets in (of_link.tx_bytes, of_link.rx_bytes))
+            yield f"link {link_id}", f"{sent} sent, {received} received since the association"
 
 
 def interfaces(host: AgentHost) -> list[str]:
@@ -117,11 +126,30 @@ def examine(host: AgentHost, interface: str) -> Wifi:
         raise AirtollError(
             f"host {host.name}: {interface} was not examined within {_TIMEOUT_S:.0f} s"
         ) from None
+    link: dict[str, object] | None = None
+    silent = None
     try:
-        link: dict[str, object] | None = report(host, interface)
-    except AirtollError:  # no network, no wpa_supplicant, or one that does not answer this user
-        link = None
-    return parse(interface, done.stdout.decode(errors="replace"), link)
+        link = report(host, interface)
+    except NotJoinedError:
+        pass
+    except AirtollError as error:  # no wpa_supplicant, or one that does not answer this user
+        silent = str(error)
+    found = parse(interface, done.stdout.decode(errors="replace"), link)
+    if found.phy is None:
+        return found
+    return replace(found, mlo_links=_mlo_links(host, interface), silent=silent)
+
+
+def _mlo_links(host: AgentHost, interface: str) -> Mapping[str, PeerStatistics]:
+    """The links to the only peer: the access point of a station."""
+    with host.sampling(1, [interface], machine=False) as sampled:
+        pass
+    peers = list(sampled.readings[0].peers.get(interface, {}).values())
+    return peers[0].links if len(peers) == 1 else {}
+
+
+def _megabytes(octets: int | None) -> str:
+    return "an unknown amount" if octets is None else f"{octets / 1e6:.1f} MB"
 
 
 def parse(interface: str, text: str, link: dict[str, object] | None) -> Wifi:

@@ -8,7 +8,8 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 
 - `base`: the interfaces (Probe, Sample, Measurement)
 - `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own statistics
-- `rtt`: `Rtt`, for round-trip time by ping-pong; `sockperf`: `Sockperf`, the same by another program
+- `rtt`: `Rtt`, for round-trip time by ping-pong; `ping`: the same by ping, on a station without an agent; `sockperf`:
+  `Sockperf`, the same by another program
 - `responsiveness`: `Responsiveness`, for round trips per minute and delay under load in each direction
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
 - `ftp`: `Ftp`, for the rate of a file transfer
@@ -26,6 +27,7 @@ from importlib import import_module
 
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
+from airtoll.labs.base import Lab
 from airtoll.probes.base import Measurement, Probe, Sample
 from airtoll.study.probes import DEFAULT_PROBES, PROBES
 
@@ -53,6 +55,18 @@ def probes_of(
     return tuple(found)
 
 
+def missing(probe: Probe, lab: Lab) -> str | None:
+    """Return what the hosts of the lab lack for the probe, with the remedy, or None."""
+    entry = PROBES.get(probe.name)
+    if lab.agentless and (entry is None or not entry.without_agent):
+        able = ", ".join(name for name, its in PROBES.items() if its.without_agent)
+        return (
+            f"requires an agent on host {lab.agentless[0]}, and agents exist only for Linux: "
+            f"set method.probes to one of {able}"
+        )
+    return probe.missing(lab.lacks)
+
+
 def _load(place: str) -> Probe:
     # Imported on demand because reading results requires neither the simulator nor the tools.
     module, name = place.split(":")
@@ -60,4 +74,4 @@ def _load(place: str) -> Probe:
     return probe
 
 
-__all__ = ["DEFAULT_PROBES", "PROBES", "Measurement", "Probe", "Sample", "probes_of"]
+__all__ = ["DEFAULT_PROBES", "PROBES", "Measurement", "Probe", "Sample", "missing", "probes_of"]

@@ -6,7 +6,7 @@ they change places; for both, each direction has its own pair. Throughput is mea
 reports the payload that it passed to its own stack. Warm-up is cut from the intervals afterwards, never by -O: with -u,
 iperf3 3.12 counts losses including the omitted time, but datagrams without it. -t accepts only whole seconds, so the
 client is given a longer time and is interrupted after the window. Both ends then still print a complete report, with
-"the client has terminated" as its error.
+"the client has terminated" as its error. On macOS and Windows, the client runs to the end of its time.
 
 | metric         | unit  | endpoint | meaning                                                                |
 |----------------|-------|----------|------------------------------------------------------------------------|
@@ -134,8 +134,8 @@ class Throughput:
         if link.known.blocks_senders:
             sent_least = 0.0  # the link, not the client, limits the load
         shared = ["-w", buffer] if buffer else []
-        if cell.transport == "tcp":
-            shared += ["-C", link.known.congestion_control or "cubic"]
+        if cell.transport == "tcp" and all(flow.client.os == "linux" for flow in flows):
+            shared += ["-C", link.known.congestion_control or "cubic"]  # other systems refuse it
         commands = [
             _commands(flow, stop_s, [*_traffic(link, flow, cell, method, load), *shared])
             for flow, load in zip(flows, offered, strict=True)
@@ -278,6 +278,8 @@ def _commands(flow: Flow, stop_s: float, options: Sequence[str]) -> tuple[list[s
     every = ["-J", "-p", str(flow.port), "-i", str(INTERVAL_S)]
     server = ["iperf3", "-s", "-1", *every, "-B", flow.address]
     client = ["iperf3", "-c", flow.address, *every, "-t", str(math.ceil(stop_s)), *options]
+    if flow.client.os != "linux":
+        return server, client  # without timeout(1), it ends up to a second later
     # timeout(1) measures time on the client's host and also ends a client that ignores the interruption.
     stopper = ["timeout", "--signal=INT", f"--kill-after={process.GRACE_S}", f"{stop_s:.3f}"]
     return server, [*stopper, *client]
@@ -321,8 +323,11 @@ def _maxseg_b(flow: Flow, cell: Cell) -> int:
 def _segment_b(flow: Flow) -> int | None:
     """Payload of the flow's full segments without time stamps, as reported by its sender's kernel, or None.
 
-    The control and the data connection to the server have the same options and therefore the same size.
+    The control and the data connection to the server have the same options and therefore the same size. Only Linux has
+    ss(8).
     """
+    if flow.client.os != "linux":
+        return None
     said = process.output_of(
         flow.client, ["ss", "-tinH", "state", "established", f"( dport = :{flow.port} )"]
     )

@@ -48,9 +48,8 @@ def serving(host: Host, argv: Sequence[str], transport: Transport, port: int, wh
     with started(host, argv) as server:
         if not host.listens(transport, port, LISTEN_TIMEOUT_S, server):
             try:
-                server.wait(
-                    1.0
-                )  # the host may report a port that will never be open before it reports the exit
+                # A server that has exited never listens: the host may answer before it reports the exit.
+                server.wait(1.0)
             except subprocess.TimeoutExpired:
                 raise AirtollError(
                     f"{what} does not listen on port {port} after {LISTEN_TIMEOUT_S:.0f} s"

@@ -8,7 +8,7 @@ time that hosts and cards take.
 One tool measures all cells: both transports, both IP versions, all packet sizes, so that no difference between two
 cells is a difference between tools. The probe `sockperf` is a cross-check by another program.
 
-With several stations, only the first one sends.
+With several stations, only the first one sends. A station that runs no agent has no pingpong, and uses `ping`.
 
 | metric         | unit | meaning                                                                            |
 |----------------|------|------------------------------------------------------------------------------------|
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs.base import Link
-from airtoll.probes import process
+from airtoll.probes import ping, process
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
@@ -61,6 +61,9 @@ class Rtt:
         """Measure the cell once. Raises AirtollError with the tool's own words if it fails."""
         window = Window.of(method)
         address = link.addresses[link.pairs[0][1], cell.ip]
+        station = link.hosts[link.pairs[0][0]]
+        if station.os != "linux":
+            return ping.measure(station, address, cell.ip, cell.packet_size, window)
         where = [cell.transport, f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"]
         idle_ms, *client_ms = (
             str(math.ceil(span_s * 1000))

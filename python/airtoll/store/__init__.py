@@ -7,7 +7,7 @@
 - `origin`: the version of airtoll and the machine that make a result, and whether they may change within a result.
 - `check`: finds errors in a directory, file by file.
 - `verdict`: decides whether a run is valid, or for which reasons it is not.
-- `recorder`: performs the remaining runs and stores each when it ends.
+- `recorder`: performs the remaining runs and stores each when it ends. `side_by_side`: several at a time.
 - `importers`: results from other tools' files.
 
 A finished run never changes. It is written under a temporary name, flushed to the disk and renamed, so that every

@@ -18,6 +18,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import Lab, check_cells
 from airtoll.labs.base import Link
 from airtoll.labs.namespace import machine_facts
+from airtoll.probes import missing
 from airtoll.probes.base import Measurement, Probe
 from airtoll.probes.watch import InterfaceEvents
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
@@ -262,11 +263,11 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
     if len({probe.name for probe in probes}) != len(probes):
         raise UsageError(f"duplicate probe: {', '.join(probe.name for probe in probes)}")
     check_cells([run.cell for run in runs], lab)
-    if (missing := lab.missing()) is not None:
-        raise UsageError(missing)
+    if (reason := lab.missing()) is not None:
+        raise UsageError(reason)
     for probe in probes:
-        if (missing := probe.missing(lab.lacks)) is not None:
-            raise UsageError(f"probe {probe.name}: {missing}")
+        if (lacking := missing(probe, lab)) is not None:
+            raise UsageError(f"probe {probe.name}: {lacking}")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The journal of changes that must be reverted."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -107,6 +108,33 @@ def test_changes_of_a_live_connection_and_of_other_hosts_are_not_reverted(state:
     assert not (state / "live").exists()
     for host in (*hosts.values(), lost):
         host.connection.close()
+
+
+def test_a_command_that_an_earlier_agent_runs_has_ended_before_it_runs_again(state: Path) -> None:
+    script = 'cd "$0"; [ ! -e now ] || echo >> overlap; : > now; sleep 0.2; rm now; echo >> ran'
+    lost, new = reach(state, "ap"), reach(state, "ap")
+    with HostJournal(inventory(state)) as opened:
+        opened.before(lost, "a file", ["sh", "-c", script, str(state)])
+        os.kill(lost.connection._transport.pid, signal.SIGKILL)
+        until_s = time.monotonic() + 30
+        while not (state / "now").exists() and time.monotonic() < until_s:
+            time.sleep(0.001)
+        opened.recover(new)
+        assert opened.pending() == []
+    for host in (lost, new):
+        host.connection.close()
+    assert (state / "ran").read_text() == "\n\n"
+    assert not (state / "overlap").exists()
+
+
+def test_an_earlier_agent_does_not_restore_the_host_after_it_was_restored(state: Path) -> None:
+    lost, new = reach(state, "ap"), reach(state, "ap")
+    with HostJournal(inventory(state)) as opened:
+        opened.before(lost, "a file", ["sh", "-c", f"echo >> {state}/ran"])
+        opened.recover(new)
+    lost.connection.close()  # until now, the earlier agent had not noticed that it was lost
+    new.connection.close()
+    assert (state / "ran").read_text() == "\n"
 
 
 def test_only_the_user_can_read_the_journal(state: Path) -> None:

@@ -1,9 +1,12 @@
 //! Commands that restore the host when the connection ends, for any reason: the controller may have been killed.
 //!
-//! The worker keeps them in the agent's folder, where the supervisor finds them after the worker's end.
+//! The worker keeps them in the agent's folder, one file per command, where the supervisor finds them after the worker's
+//! end. A command runs while its file is locked, and the file is removed afterwards. So the agent of a new connection can
+//! wait for a command that an older agent is running, or keep it from running later.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -21,26 +24,37 @@ fn folder(of_agent: &Path) -> PathBuf {
     of_agent.join("at-end")
 }
 
-fn file(of_agent: &Path, number: u32) -> PathBuf {
-    folder(of_agent).join(format!("{number:010}"))
-}
-
-/// Keeps a command to run at the end, under a number. A higher number runs earlier.
+/// Keeps a command to run at the end, under a number. A higher number runs earlier. Returns the command's file.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<()> {
+pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<PathBuf> {
     files::create(of_agent)?;
     files::create(&folder(of_agent))?;
-    files::put(&file(of_agent, number), 0o600, &serde_json::to_vec(argv)?)
+    let file = folder(of_agent).join(format!("{number:010}"));
+    files::put(&file, 0o600, &serde_json::to_vec(argv)?)?;
+    Ok(file)
 }
 
-/// Forgets a command, because the host has been restored.
+/// Forgets the command of a file, of this agent or of another one. If its agent is running the command, waits for its
+/// end. Forgetting a command that has run has no effect.
 ///
 /// # Errors
-/// The number is unknown.
-pub fn forget(of_agent: &Path, number: u32) -> io::Result<()> {
-    fs::remove_file(file(of_agent, number))
+/// The file cannot be locked or removed.
+pub fn forget(file: &Path) -> io::Result<()> {
+    claim(file)?.map_or(Ok(()), |_claimed| fs::remove_file(file))
+}
+
+/// Locks the file of a command. None if the command has run or has been forgotten.
+fn claim(file: &Path) -> io::Result<Option<File>> {
+    let opened = match File::open(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    opened.lock()?;
+    // The file may have been removed while this process waited.
+    let is_kept = opened.metadata()?.nlink() > 0;
+    Ok(is_kept.then_some(opened))
 }
 
 /// Runs the kept commands, the latest first. A command that fails does not keep the others from running.
@@ -49,7 +63,7 @@ pub fn run(of_agent: &Path) {
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     for file in files.iter().rev() {
-        if let Err(error) = run_one(file) {
+        if let Err(error) = run_once(file) {
             super::complain(&io::Error::new(
                 error.kind(),
                 format!("restoring the host: {error}"),
@@ -58,8 +72,19 @@ pub fn run(of_agent: &Path) {
     }
 }
 
-fn run_one(file: &Path) -> io::Result<()> {
-    let argv: Vec<String> = serde_json::from_slice(&fs::read(file)?)?;
+fn run_once(file: &Path) -> io::Result<()> {
+    let Some(claimed) = claim(file)? else {
+        return Ok(());
+    };
+    let ran = run_kept(&claimed);
+    fs::remove_file(file)?;
+    ran
+}
+
+fn run_kept(mut file: &File) -> io::Result<()> {
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    let argv: Vec<String> = serde_json::from_slice(&content)?;
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidData)?;
     let null = || Stdio::null();
     let mut child = Command::new(program)
@@ -98,11 +123,40 @@ mod tests {
             ]
         };
         keep(own.path(), 1, &say("first")).unwrap();
-        keep(own.path(), 2, &say("forgotten")).unwrap();
+        let forgotten = keep(own.path(), 2, &say("forgotten")).unwrap();
         keep(own.path(), 3, &["/nonexistent".to_owned()]).unwrap();
         keep(own.path(), 10, &say("last")).unwrap();
-        forget(own.path(), 2).unwrap();
+        forget(&forgotten).unwrap();
+        run(own.path());
+        assert_eq!(fs::read_to_string(&log).unwrap(), "last\nfirst\n");
+        forget(&forgotten).unwrap();
         run(own.path());
         assert_eq!(fs::read_to_string(log).unwrap(), "last\nfirst\n");
+    }
+
+    #[test]
+    fn forgetting_waits_for_the_end_of_a_command_that_runs() {
+        let own = Folder::reserve();
+        files::create(own.path()).unwrap();
+        let path = |name: &str| own.path().join(name);
+        let script = "echo > $0; while [ ! -e $1 ]; do sleep 0.01; done; echo > $2";
+        let argv: Vec<_> = ["sh", "-c", script]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(["started", "go", "done"].map(|name| path(name).display().to_string()))
+            .collect();
+        let file = keep(own.path(), 1, &argv).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| run(own.path()));
+            while !path("started").exists() {
+                thread::yield_now();
+            }
+            let forgetting = scope.spawn(|| {
+                forget(&file).unwrap();
+                path("done").exists()
+            });
+            fs::write(path("go"), "").unwrap();
+            assert!(forgetting.join().unwrap());
+        });
     }
 }

@@ -51,10 +51,14 @@ mod attribute {
     pub const REASON: u16 = 54;
     pub const STATUS: u16 = 72;
     pub const SURVEY: u16 = 84;
+    pub const MLO_LINKS: u16 = 312;
+    pub const MLO_LINK_ID: u16 = 313;
 }
 
 /// Attributes of a peer (`enum nl80211_sta_info`).
 mod station {
+    /// Octets of MPDUs. Old drivers have only the counters of 32 bits, which wrap.
+    pub const BYTES: [(&str, u16, u16); 2] = [("rx_bytes", 23, 2), ("tx_bytes", 24, 3)];
     pub const SIGNAL: u16 = 7;
     pub const TX_RATE: u16 = 8;
     pub const TX_PACKETS: u16 = 10;
@@ -160,7 +164,11 @@ impl Radios {
                 find(body, attribute::MAC).and_then(mac_text),
                 find(body, attribute::STATION),
             ) {
-                peers.insert(mac, Value::Object(peer(values)));
+                let mut peer = peer(values);
+                if let Some(links) = find(body, attribute::MLO_LINKS) {
+                    peer.insert("links".to_owned(), Value::Object(links_of(links)));
+                }
+                peers.insert(mac, Value::Object(peer));
             }
         });
         if listed.is_ok() {
@@ -279,15 +287,19 @@ impl ParseableParametrized<[u8], GenlHeader> for Message {
     }
 }
 
+/// The attributes in a nest: their types and values.
+fn attributes(nest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    NlasIterator::new(nest).flatten().filter_map(|attribute| {
+        let (kind, len) = (attribute.kind(), usize::from(attribute.length()));
+        Some((kind, attribute.into_inner().get(ATTRIBUTE_HEADER_B..len)?))
+    })
+}
+
 /// The value of an attribute in a nest of attributes.
 fn find(nest: &[u8], kind: u16) -> Option<&[u8]> {
-    NlasIterator::new(nest)
-        .flatten()
-        .find(|attribute| attribute.kind() == kind)
-        .and_then(|attribute| {
-            let len = usize::from(attribute.length());
-            attribute.into_inner().get(ATTRIBUTE_HEADER_B..len)
-        })
+    attributes(nest)
+        .find(|(found, _)| *found == kind)
+        .map(|(_, value)| value)
 }
 
 /// The value of an unsigned attribute of 1, 2, 4 or 8 octets.
@@ -328,6 +340,10 @@ fn peer(values: &[u8]) -> Map<String, Value> {
     for (name, kind) in [("tx_rate", station::TX_RATE), ("rx_rate", station::RX_RATE)] {
         put(name, find(values, kind).and_then(rate_of));
     }
+    for (name, kind, kind_of_32_bits) in station::BYTES {
+        let total = number(values, kind).or_else(|| number(values, kind_of_32_bits));
+        put(name, total.map(Value::from));
+    }
     for (name, kind) in [
         ("tx_packets", station::TX_PACKETS),
         ("tx_retries", station::TX_RETRIES),
@@ -346,6 +362,16 @@ fn peer(values: &[u8]) -> Map<String, Value> {
         );
     }
     found
+}
+
+/// The statistics of a peer on each link of a multi-link association, by link ID (Linux 6.17 and later).
+fn links_of(nest: &[u8]) -> Map<String, Value> {
+    let links = attributes(nest).filter_map(|(_, link)| {
+        let id = number(link, attribute::MLO_LINK_ID)?;
+        let values = find(link, attribute::STATION)?;
+        Some((id.to_string(), Value::Object(peer(values))))
+    });
+    links.collect()
 }
 
 /// The PHY rate of a frame; `None` if the radio has not sent or received one.
@@ -502,6 +528,31 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_has_statistics_per_link() {
+        let on_link = |id: u8, tx_bytes: u64| {
+            let values = nest(&[
+                (3, &7_u32.to_ne_bytes()), // the counter of 32 bits
+                (24, &tx_bytes.to_ne_bytes()),
+                (station::SIGNAL, &[(-40_i8).cast_unsigned()]),
+            ]);
+            nest(&[
+                (attribute::MLO_LINK_ID, &[id]),
+                (attribute::MAC, &[2, 0, 0, 0, 1, id]),
+                (attribute::STATION, &values),
+            ])
+        };
+        // The kernel numbers the nests from 1.
+        let links = nest(&[(1, &on_link(0, 1000)), (3, &on_link(2, 1 << 33))]);
+        assert_eq!(
+            Value::Object(links_of(&links)),
+            json!({
+                "0": {"signal_dbm": -40, "tx_bytes": 1000},
+                "2": {"signal_dbm": -40, "tx_bytes": 1_u64 << 33},
+            })
+        );
+    }
+
+    #[test]
     fn an_event_names_its_interface_and_peer() {
         let message = Message {
             command: 48,
@@ -524,7 +575,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_octets_make_it_panic(octets in proptest::collection::vec(any::<u8>(), 0..80), command: u8) {
-            let _ = (peer(&octets), channel(&octets), rate_of(&octets));
+            let _ = (peer(&octets), channel(&octets), rate_of(&octets), links_of(&octets));
             let _ = event(&Message { command, body: octets }, |_| Some(String::new()));
         }
     }

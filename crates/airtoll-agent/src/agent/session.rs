@@ -74,8 +74,8 @@ enum Request {
     Folder,
     /// Keeps a command that restores the host at the end of the connection.
     AtEnd { number: u32, argv: Vec<String> },
-    /// Forgets it.
-    ForgetAtEnd { number: u32 },
+    /// Forgets it by its file. If the agent that keeps the command is running it, waits for its end.
+    ForgetAtEnd { file: PathBuf },
     /// Starts to sample.
     Sample {
         sampler: u32,
@@ -171,6 +171,9 @@ impl Session {
                     processes.write(process, &frame.body, end).map(|()| Value::Null)
                 });
             }
+            Ok(Request::ForgetAtEnd { file }) => {
+                self.later(id, move || at_end::forget(&file).map(|()| Value::Null));
+            }
             Ok(Request::Get { path, offset }) => match files::get(&path, offset) {
                 Ok(content) => self.output.send(&json!({"id": id, "ok": null}), &content),
                 Err(error) => answer(&self.output, &id, Err(error)),
@@ -225,9 +228,8 @@ impl Session {
                 Ok(self.folder.to_string_lossy().into())
             }
             Request::AtEnd { number, argv } => {
-                at_end::keep(&self.folder, number, &argv).map(|()| Value::Null)
+                at_end::keep(&self.folder, number, &argv).map(|file| file.to_string_lossy().into())
             }
-            Request::ForgetAtEnd { number } => at_end::forget(&self.folder, number).map(|()| Value::Null),
             Request::Sample { sampler, sampling } => self
                 .samplers
                 .start(sampler, sampling, &self.output)
@@ -236,6 +238,7 @@ impl Session {
             Request::Listening { .. }
             | Request::Connected { .. }
             | Request::Write { .. }
+            | Request::ForgetAtEnd { .. }
             | Request::Get { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }

@@ -86,10 +86,10 @@ class ShellHost:
             raise LostError(f"host {self.name}: {last_words(done.stderr, done.stdout)}")
         return done
 
-    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> int:
-        """Let the command run when the connection ends for any reason. Returns a number for `forget_at_end`."""
+    def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> str:
+        """Let the command run when the connection ends for any reason. Returns an identifier for `forget_at_end`."""
         return self._through.at_end(self._command(argv), stdin)
 
-    def forget_at_end(self, number: int) -> None:
-        """Forget a command of `at_end`."""
-        self._through.forget_at_end(number)
+    def forget_at_end(self, kept: str) -> None:
+        """Forget a command of `at_end`, also of an earlier connection. Waits for its end if it is running."""
+        self._through.forget_at_end(kept)

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from airtoll.agent.agentless import AgentlessHost
 from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs import enterprise, hostapd, iw, joining
+from airtoll.labs.access_points import agentless
+from airtoll.labs.access_points.agentless import NotJoinedError
 from airtoll.labs.access_points.lending import TIMEOUT_S, LentInterface
 from airtoll.labs.journal import HostJournal
 from airtoll.labs.network import Network
@@ -19,12 +22,23 @@ from airtoll.labs.network import Network
 _JOIN_S: Final = 30.0  # several scans of wpa_supplicant
 _JOIN_BY_HAND_S: Final = 60.0
 _POLL_S: Final = 0.5
+_QUIET_S: Final = 5.0  # a station that joins by itself needs no message
+
+_REMEDIES: Final[Mapping[str, str]] = {
+    "Permission denied": "add the user to the group netdev and connect anew, or set become = 'sudo'",
+    "wpa_cli: No such file": "apt-get install wpasupplicant",
+    "No such file": "start wpa_supplicant with -O /run/wpa_supplicant, or set join = 'airtoll'",
+}
+"""Words of wpa_cli that does not reach wpa_supplicant, and what to do."""
 
 
 class NetworkStation(Protocol):
     """A station that can join a network. After its connection was lost, a new host requires a new station."""
 
-    host: AgentHost
+    @property
+    def host(self) -> AgentHost | AgentlessHost:
+        """The station's host."""
+        ...
 
     def join(self, network: Network) -> dict[str, Any]:
         """Join the network. Returns the station's report (`report`). Raises AirtollError with the reason."""
@@ -97,7 +111,9 @@ class OwnStation:
 class StationByHand:
     """A station that joins without airtoll: by NetworkManager, which knows the network, or by its user."""
 
-    def __init__(self, host: AgentHost, interface: str, timeout_s: float = _JOIN_BY_HAND_S) -> None:
+    def __init__(
+        self, host: AgentHost | AgentlessHost, interface: str, timeout_s: float = _JOIN_BY_HAND_S
+    ) -> None:
         self.host = host
         self._interface = interface
         self._timeout_s = timeout_s
@@ -125,7 +141,7 @@ class StationByHand:
 
 
 def _awaited(
-    host: AgentHost,
+    host: AgentHost | AgentlessHost,
     interface: str,
     network: Network,
     timeout_s: float,
@@ -136,14 +152,18 @@ def _awaited(
 
     At the end of the time, it may have others.
     """
-    until_s = time.monotonic() + timeout_s
+    began_s = time.monotonic()
+    until_s = began_s + timeout_s
+    is_quiet = True
     while True:
         try:
             found = report(host, interface, control)
             is_late = time.monotonic() > until_s
-            if found["ssid"] == network.ssid and (is_late or set(mismatches(network, found)) <= set(known)):
+            ssid = found.get("ssid", network.ssid)  # macOS hides it
+            wrong = mismatches(network, found)
+            if ssid == network.ssid and (is_late or set(wrong) <= set(known)):
                 return found
-            where = f"it has joined {found['ssid']!r}"
+            where = f"it has joined {ssid!r}" if ssid != network.ssid else "; ".join(wrong)
         except NotJoinedError as error:
             where = str(error)
         if time.monotonic() > until_s:
@@ -151,20 +171,24 @@ def _awaited(
                 f"host {host.name}: {interface} did not join {network.ssid!r} within "
                 f"{timeout_s:.0f} s ({where}): join the network on the host"
             )
+        if is_quiet and time.monotonic() > began_s + _QUIET_S:
+            why = f"host {host.name}: {interface} must join {network.ssid!r} ({where})"
+            joining.say_that_it_waits(until_s - time.monotonic(), why)
+            is_quiet = False
         time.sleep(_POLL_S)
 
 
-class NotJoinedError(AirtollError):
-    """A station has no network."""
-
-
-def report(host: AgentHost, interface: str, control: str | None = None) -> dict[str, Any]:
+def report(host: AgentHost | AgentlessHost, interface: str, control: str | None = None) -> dict[str, Any]:
     """The settings that a station negotiated: the facts of `joining.joined`, its `ssid` and the access point's `bssid`.
+
+    A host without an agent reports less (`access_points.agentless`).
 
     wpa_supplicant reports the ciphers and the key management, through the control interface in the folder `control`
     (default: its own default). nl80211 reports the channel, its width and the protection of management frames. Raises
     NotJoinedError if the station has no network, AirtollError if wpa_supplicant does not answer.
     """
+    if isinstance(host, AgentlessHost):
+        return agentless.report(host, interface)
     status = _ask(host, interface, control, "status")
     if status.get("wpa_state") != "COMPLETED":
         raise NotJoinedError(f"host {host.name}: {interface} has no network")
@@ -190,17 +214,22 @@ def _ask(host: AgentHost, interface: str, control: str | None, request: str) -> 
     except subprocess.TimeoutExpired:
         raise AirtollError(f"{doing}: no answer within {TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        raise AirtollError(f"{doing}: {last_words(done.stderr, done.stdout)}")
+        words = last_words(done.stderr, done.stdout)
+        remedy = next((f": {remedy}" for part, remedy in _REMEDIES.items() if part in words), "")
+        raise AirtollError(f"{doing}: {words}{remedy}")
     return joining.pairs(done.stdout.decode(errors="replace"))
 
 
 def mismatches(network: Network, found: Mapping[str, Any]) -> list[str]:
-    """The differences between a station's report and the network, one line each. A run with any is invalid."""
+    """The differences between a station's report and the network, one line each. A run with any is invalid.
+
+    Values that the station does not report are not compared.
+    """
     asked = {"ssid": network.ssid, "cipher": network.profile.cipher, **joining.expected(network)}
     return [
-        f"{fact} is {_word(found.get(fact))}, expected {_word(value)}"
+        f"{fact} is {_word(found[fact])}, expected {_word(value)}"
         for fact, value in asked.items()
-        if found.get(fact) != value
+        if fact in found and found[fact] != value
     ]
 
 

@@ -3,7 +3,7 @@
     64 bytes from 192.0.2.2: icmp_seq=1 ttl=64 time=2.31 ms            Linux, macOS, BSD
     Reply from 192.0.2.2: bytes=32 time=2ms TTL=64                     Windows
 
-Windows prints whole milliseconds. `<1ms` counts as 0.5 ms, the middle of the interval.
+`airtoll.probes.ping` reads the lines.
 """
 
 import re
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.ping import REPLY, SUMMARY, SUMMARY_OF_WINDOWS, reply_of_windows, round_trip_ms
 from airtoll.probes.window import NS_PER_S
 from airtoll.store.importers.files import Document
 from airtoll.store.importers.reading import Asked, Format, Reading
@@ -20,23 +21,6 @@ from airtoll.store.importers.reading import Asked, Format, Reading
 _HEAD: Final = re.compile(r"^PING6?\b.*\bbytes\b|^Pinging .+ \d+ bytes of data:")
 _SIZE: Final = re.compile(r"\b(\d{1,6})(?:\(\d+\))? (?:data bytes|bytes of data)")
 _ADDRESS: Final = re.compile(r"[(\[]([0-9a-fA-F:.]*[:.][0-9a-fA-F:.]*)(?:%\w+)?[)\]]")
-_REPLY: Final = re.compile(
-    r"^(?:\[(\d{1,10}\.\d{1,6})\] )?(\d{1,6}) bytes from (\S.*?)[:,] (?:icmp_)?seq=(\d{1,9})(?: (?:ttl|hlim)=\d+)? "
-    r"time=(\d{1,9}(?:\.\d{1,9})?) ms(.*)$"
-)
-_OF_WINDOWS: Final = re.compile(
-    r"^(?=.*?((?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:.%]*)).*?: ?"
-    r"(?:\S{1,20}?=(\d{1,6}) )?[^\s=<]{1,20}([=<]) ?(\d{1,9}) ?ms(?: TTL=\d+)? *$"
-)
-_LONGEST: Final = 300
-"""Limit of a reply of Windows, whose form is so general that long lines of other tools would take long."""
-
-_SUMMARY: Final = re.compile(
-    r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(?:.*, time (\d{1,12})ms)?"
-)
-_SUMMARY_OF_WINDOWS: Final = re.compile(
-    r"^ *[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9})\b(?!ms)"
-)
 _MEAN: Final = re.compile(r"^(?:rtt|round-trip) min/avg/max\S* = [\d.]+/(\d{1,9}\.\d{1,9})/")
 
 _INTERVAL_S: Final = 1.0
@@ -66,7 +50,7 @@ class _Test:
 
 def _recognises(document: Document) -> bool:
     return document.json is None and any(
-        _HEAD.match(line) or _REPLY.match(line) or ("TTL=" in line and _of_windows(line))
+        _HEAD.match(line) or REPLY.match(line) or ("TTL=" in line and reply_of_windows(line))
         for line in document.lines
     )
 
@@ -95,16 +79,16 @@ class _Output:
         """Read one line."""
         if _HEAD.match(line):
             self._head(number, line)
-        elif found := _SUMMARY.match(line) or _SUMMARY_OF_WINDOWS.match(line):
+        elif found := SUMMARY.match(line) or SUMMARY_OF_WINDOWS.match(line):
             test = self._open(number)
             test.sent, test.received = int(found[1]), int(found[2])
-            if found.re is _SUMMARY and found[3]:
+            if found.re is SUMMARY and found[3]:
                 test.took_s = int(found[3]) / 1e3
         elif self.tests and (found := _MEAN.match(line)):
             self.tests[-1].mean_ms = float(found[1])
-        elif found := _REPLY.match(line):
+        elif found := REPLY.match(line):
             _take_reply(self._open(number), found)
-        elif found := _of_windows(line):
+        elif found := reply_of_windows(line):
             _take_reply_of_windows(self._open(number), found)
         elif " bytes from " in line:
             raise self.document.error(number, "a reply as ping prints it (icmp_seq=N ttl=N time=N ms)")
@@ -126,18 +110,12 @@ class _Output:
         return self.tests[-1]
 
 
-def _of_windows(line: str) -> re.Match[str] | None:
-    """The parts of a reply of Windows."""
-    return _OF_WINDOWS.match(line) if len(line) <= _LONGEST else None
-
-
 def _take_reply_of_windows(test: _Test, found: re.Match[str]) -> None:
-    address, size, relation, time = found.groups()
+    address, size, relation, _ = found.groups()
     test.is_ipv6 = ":" in address
     test.size_b = int(size) if size else test.size_b
     test.coarse += relation == "<"
-    round_trip_ms = int(time) / 2 if relation == "<" else float(time)
-    test.round_trips_ms.append((len(test.round_trips_ms), round_trip_ms))
+    test.round_trips_ms.append((len(test.round_trips_ms), round_trip_ms(found)))
 
 
 def _take_reply(test: _Test, found: re.Match[str]) -> None:

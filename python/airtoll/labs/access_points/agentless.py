@@ -1,0 +1,139 @@
+"""The report of a station with macOS or Windows about its network.
+
+Both systems report less than wpa_supplicant does. A value that they do not report is absent: neither names the group
+cipher or the protection of management frames, macOS names no pairwise cipher, and Windows no channel width.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from typing import Any, Final
+
+from airtoll.agent.agentless import AgentlessHost
+from airtoll.errors import AirtollError
+from airtoll.host import last_words
+from airtoll.labs.network import channel_mhz
+
+
+class NotJoinedError(AirtollError):
+    """A station has no network."""
+
+
+_TIMEOUT_S: Final = 60.0  # system_profiler scans for networks first
+
+_COMMANDS: Final = {
+    "macos": ["system_profiler", "-json", "SPAirPortDataType"],
+    "windows": ["netsh", "wlan", "show", "interfaces"],
+}
+
+_REDACTED: Final = "<redacted>"
+"""The name of every network, to programs that may not know the location of a Mac."""
+
+_AKM_OF_MACOS: Final[Mapping[str, str | None]] = {
+    "none": None,
+    "wpa_personal": "wpa-psk",
+    "wpa2_personal": "wpa-psk",
+    "wpa2_personal_mixed": "wpa-psk",
+    "wpa3_personal": "sae",
+}
+"""Key managements by the words of macOS. A transition mode does not tell which one the station chose."""
+
+_AKM_OF_WINDOWS: Final[Mapping[str, str | None]] = {
+    "Open": None,
+    "WPA-Personal": "wpa-psk",
+    "WPA2-Personal": "wpa-psk",
+    "WPA3-Personal": "sae",
+    "OWE": "owe",
+}
+
+_CIPHER_OF_WINDOWS: Final[Mapping[str, str]] = {
+    "None": "open",
+    "TKIP": "tkip",
+    "CCMP": "ccmp",
+    "CCMP-256": "ccmp256",
+    "GCMP": "gcmp",
+    "GCMP-256": "gcmp256",
+}
+
+
+def report(host: AgentlessHost, interface: str) -> dict[str, Any]:
+    """The settings of the station's network that its system reports, in the words of `joining.joined`.
+
+    Raises NotJoinedError if the station has no network, AirtollError if the system does not answer.
+    """
+    argv = _COMMANDS[host.os]
+    try:
+        done = host.run(argv, _TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise AirtollError(f"host {host.name}: {argv[0]}: no answer within {_TIMEOUT_S:.0f} s") from None
+    if done.returncode != 0:
+        raise AirtollError(f"host {host.name}: {argv[0]}: {last_words(done.stderr, done.stdout)}")
+    text = done.stdout.decode(errors="replace")
+    found = of_macos(text, interface) if host.os == "macos" else of_windows(text, interface)
+    if found is None:
+        raise NotJoinedError(f"host {host.name}: {interface} has no network")
+    return found
+
+
+def of_macos(text: str, interface: str) -> dict[str, Any] | None:
+    """The settings in the JSON of system_profiler; None if the interface has no network. Raises AirtollError."""
+    try:
+        interfaces = [
+            one
+            for part in json.loads(text)["SPAirPortDataType"]
+            for one in part.get("spairport_airport_interfaces", ())
+        ]
+        own = next(one for one in interfaces if one.get("_name") == interface)
+        network = own.get("spairport_current_network_information")
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        raise AirtollError(f"system_profiler does not report an interface {interface}") from None
+    if not network:
+        return None
+    word = str(network.get("spairport_security_mode", ""))
+    security = re.sub(r"^s?pairport_security_mode_", "", word)
+    channel = re.match(r"(\d+) \((\d)GHz, (\d+)MHz\)", str(network.get("spairport_network_channel", "")))
+    found: dict[str, Any] = {"security_reported": security}
+    if (ssid := network.get("_name")) not in (None, _REDACTED):
+        found["ssid"] = ssid
+    if security in _AKM_OF_MACOS:
+        found["wpa_key_mgmt"] = _AKM_OF_MACOS[security]
+    if security == "none":
+        found["cipher"] = "open"
+    if channel is not None and channel[2] in "25":
+        found |= {"frequency_mhz": channel_mhz(int(channel[1])), "bandwidth_mhz": int(channel[3])}
+    return found
+
+
+def of_windows(text: str, interface: str) -> dict[str, Any] | None:
+    """The settings that netsh prints; None if the interface has no network.
+
+    Raises AirtollError for a language other than English, or if the interface is unknown.
+    """
+    interfaces: list[dict[str, str]] = []
+    for line in text.splitlines():
+        name, colon, value = (part.strip() for part in line.partition(": "))
+        if colon and name == "Name":
+            interfaces.append({})
+        if colon and interfaces:
+            interfaces[-1][name] = value
+    found = next((one for one in interfaces if one["Name"] == interface), {})
+    if (state := found.get("State")) is None:
+        raise AirtollError(
+            f"netsh does not report an interface {interface} in English: see netsh wlan show interfaces"
+        )
+    if state != "connected":
+        return None
+    authentication, cipher = found.get("Authentication", ""), found.get("Cipher", "")
+    facts: dict[str, Any] = {"security_reported": f"{authentication}, {cipher}"}
+    if "SSID" in found:
+        facts["ssid"] = found["SSID"]
+    if (bssid := found.get("BSSID", found.get("AP BSSID"))) is not None:
+        facts["bssid"] = bssid.lower()
+    if authentication in _AKM_OF_WINDOWS:
+        facts["wpa_key_mgmt"] = _AKM_OF_WINDOWS[authentication]
+    if cipher in _CIPHER_OF_WINDOWS:
+        facts["cipher"] = _CIPHER_OF_WINDOWS[cipher]
+    if (channel := found.get("Channel", "")).isdigit() and found.get("Band", "5 GHz") != "6 GHz":
+        facts["frequency_mhz"] = channel_mhz(int(channel))
+    return facts

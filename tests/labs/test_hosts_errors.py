@@ -1,0 +1,160 @@
+"""A host on which airtoll lacks a permission or a program is one line, which says what to do."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ssh_server import SSHD, write_ssh
+
+from airtoll.agent import binary
+from airtoll.agent.connection import Connection, LostError
+from airtoll.agent.host import AgentHost
+from airtoll.agent.ssh import SUDO, Ssh
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs import hosts
+from airtoll.labs.access_points.station import report
+from airtoll.labs.hosts import Hosts
+
+INVENTORY = """
+[hosts.ap]
+address = "local"
+wireless = "wlan0"
+{become}
+[hosts.sta]
+address = "laptop"
+wireless = "wlan0"
+[access_point]
+kind = "hostapd"
+passphrase_file = "passphrase"
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Hosts]:
+    lab = _lab(tmp_path)
+    yield lab
+    lab.close()
+
+
+def _lab(folder: Path, become: str = "") -> Hosts:
+    (folder / "passphrase").touch(mode=0o600)
+    (folder / "passphrase").write_text("a toll on the air\n")
+    (folder / "lab.toml").write_text(INVENTORY.format(become=become))
+    return Hosts(folder / "lab.toml")
+
+
+def _program(folder: Path, name: str, script: str) -> Path:
+    """A folder with a program that replaces another one."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+    (programs / name).chmod(0o755)
+    return programs
+
+
+SUDO_SAYS = [
+    (
+        "exit 127",
+        "sudo: not found",
+        "the host lacks sudo: install it, or connect as root without the key become",
+    ),
+    (
+        "exit 1",
+        "sudo: a password is required",
+        "sudo asks for a password: allow the user to run the agent with NOPASSWD",
+    ),
+    (
+        "exit 1",
+        "pat is not in the sudoers file.",
+        "the user may not use sudo: add a rule with NOPASSWD, or connect as root",
+    ),
+]
+
+
+@pytest.mark.parametrize(("end", "says", "remedy"), SUDO_SAYS)
+def test_sudo_that_does_not_help(tmp_path: Path, end: str, says: str, remedy: str) -> None:
+    if not Path(SSHD).exists():
+        pytest.skip("sshd (openssh-server) is missing")
+    programs = _program(tmp_path, "sudo", f"echo '{says}' >&2; {end}")
+    config = write_ssh(tmp_path, programs=programs)
+    with Ssh("sta", "laptop", ["-F", str(config)]) as plain:
+        plain.connect().connection.close()  # copies the agent
+    with Ssh("sta", "laptop", ["-F", str(config)], SUDO) as way, pytest.raises(UsageError) as raised:
+        way.connect()
+    assert str(raised.value) == f"host sta (laptop): {remedy}"
+
+
+def test_sudo_that_this_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = _program(tmp_path, "none", "")
+    for name in ("sh", "id"):
+        (programs / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(UsageError) as raised:
+        _lab(tmp_path, 'become = "sudo"').host("ap")
+    assert str(raised.value) == f"host ap (local): {SUDO_SAYS[0][2]}"
+
+
+def test_a_radio_that_only_root_may_change(
+    lab: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = _program(tmp_path, "id", "echo 1000")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert lab.missing() == (
+        f'lab hosts: host ap: changing its radio requires root: set hosts.ap.become = "sudo" in {lab.file}'
+    )
+    assert lab.lacks_root("sta") is None  # it joins by hand
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user cannot become another one")
+def test_a_wpa_supplicant_that_does_not_answer(tmp_path: Path) -> None:
+    as_nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    agent = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    agent.chmod(0o755)
+    copy = agent / "agent"
+    copy.write_bytes(binary.program().read_bytes())
+    copy.chmod(0o755)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with Connection("sta", [*as_nobody, str(copy), "serve"]) as connection:
+        host = AgentHost(connection)
+        for control, words, remedy in (
+            (
+                closed,
+                "Permission denied",
+                "add the user to the group netdev and connect anew, or set become = 'sudo'",
+            ),
+            (
+                "/nonexistent",
+                "No such file or directory",
+                "start wpa_supplicant with -O /run/wpa_supplicant, or set join = 'airtoll'",
+            ),
+        ):
+            with pytest.raises(AirtollError) as raised:
+                report(host, "lo", str(control))
+            assert str(raised.value) == (
+                f"host sta: wpa_cli on lo: Failed to connect to non-global ctrl_ifname: lo  error: {words}: {remedy}"
+            )
+    copy.unlink()
+    agent.rmdir()
+
+
+def test_a_run_says_why_it_waits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(hosts, "_POLL_S", 0.0)
+    failures = [LostError("host sta: no route")] * 5
+
+    def attempt() -> str:
+        if failures:
+            raise failures.pop()
+        return "back"
+
+    assert hosts._retried(attempt, LostError, time.monotonic() + 60) == "back"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"waiting up to (59|60) s: host sta: no route", line)
+    failures.append(LostError("host sta: no route"))
+    with pytest.raises(LostError, match=r"^host sta: no route$"):
+        hosts._retried(attempt, LostError, time.monotonic() - 1)
