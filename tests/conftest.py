@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import virtual_time
 from made_cell import make_cell
@@ -20,8 +21,10 @@ _AIR = {"kernel", "lab", "needs_air", "network", "veth_prefixes"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests marked `virtual_time` run in guests."""
+    """Let tests marked `virtual_time` run in guests, and property tests take any time: load must not fail them."""
     virtual_time.register(config)
+    hypothesis.settings.register_profile("airtoll", deadline=None)
+    hypothesis.settings.load_profile("airtoll")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -114,7 +114,7 @@ def test_precision_stops_when_the_interval_is_narrow() -> None:
     assert (set(replicates(steady).values()), set(replicates(wide).values())) == ({2}, {8})
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
 def test_an_interrupted_study_continues_with_the_same_runs(breaks_after: int, seed: int) -> None:
     made = plan({**AGREEMENT, "within": 40})
@@ -190,7 +190,7 @@ def side_by_side(course: Course, mbps: Mbps, workers: int, choose: Callable[[int
         course.add(finished(run, mbps(run)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["fixed", "agreement", "precision"]),
     st.sampled_from(["overload", "tcp"]),
@@ -276,7 +276,7 @@ def test_a_repeat_takes_the_place_of_its_run_for_rules_and_loads() -> None:
     assert {run.replicate for run in done} == {1, 2, 3}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 60), st.sampled_from([{}, SESSIONS]), st.randoms(use_true_random=False))
 def test_an_interrupted_study_continues_in_the_same_session_with_the_same_repeats(
     breaks_after: int, method: dict[str, Any], random: Any

@@ -24,7 +24,7 @@ def parts(of: Attribution | None) -> dict[str, float]:
     return {part.name: part.change for part in of.parts}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     security=st.sampled_from(["wep104", "tkip", "ccmp", "gcmp256", "enhanced2"]),
     crypto_at=st.sampled_from(["host", "card"]),

@@ -24,7 +24,11 @@ def test_the_claims_with_a_reason_are_those_that_the_model_contradicts(
 ) -> None:
     status, _, err = airtoll("run", name, "--quick", "--lab", "sim", "--out", tmp_path / "result")
     assert status == 0, err
-    claims = Claims(ReportData.of(Result.open(tmp_path / "result")), published(name)).of_security
+    data = ReportData.of(Result.open(tmp_path / "result"))
+    every = Claims(data, published(name))
+    rows = [one.statement.words(data.fixed) for one in every.judged]
+    assert len(set(rows)) == len(rows)  # a claim that the paper repeats is one row
+    claims = every.of_security
     explained = {
         claim.id
         for claim in published(name).claims

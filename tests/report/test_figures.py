@@ -74,6 +74,15 @@ def test_several_levels_with_few_loads_are_bars_by_level(make: Make) -> None:
     assert 95 < percent < 100
 
 
+def test_levels_beside_each_other_have_one_legend(make: Make) -> None:
+    plan = make_plan(levels=("open", "wep104", "ccmp"), sizes=(128, 512, 1024, 1408), repeats=2)
+    changed = changes.differences(ReportData.of(make(plan, invalid=lambda _: ())), None)
+    chart = next(one for each in changed for one in each.charts if one.title == "Throughput")
+    (legend,) = vl_convert.vegalite_to_vega(chart.spec)["legends"]
+    assert "shape" in legend
+    assert legend.keys() & {"fill", "stroke"}  # the colour is in the same legend
+
+
 def test_hosts_stacks_have_a_figure_with_them_side_by_side(make: Make) -> None:
     stacks = {name: Stack(system=name) for name in ("ubuntu-13.04", "windows-8")}
     plan = make_plan(repeats=1, factors={"stack": tuple(stacks)}, stacks=stacks)

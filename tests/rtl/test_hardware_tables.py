@@ -159,5 +159,26 @@ def test_a_table_with_a_dash_names_the_command_that_measures_the_value() -> None
 
 def test_tables_without_measurements_have_published_values() -> None:
     tables = grids(Results())
-    assert [len(one.rows) for one in tables] == [2, 2, 2, 1]
+    claims, *others = tables
+    assert [len(one.rows) for one in others] == [2, 2, 2, 1]
+    assert {verdict for _, _, verdict, *_ in claims.rows} == {"not measured"}
     assert all("make -C rtl" in one.note for one in tables if one.name in ("rtl-power", "rtl-ratios"))
+
+
+def test_claims_about_the_designs_have_verdicts_over_all_placements() -> None:
+    found = document()
+    for name, lanes in (("standard", 1), ("lanes2", 2)):
+        found["points"][name] |= {"group": "cbc", "parameters": {"LANES": lanes}}
+    rows = grid(Results.model_validate(found), "rtl-claims").rows
+    # 50 MHz instead of 90 to 120, so that 700 cycles take 0.60 to 0.81 of the time of 2084 cycles.
+    assert [row[2:] for row in rows] == [
+        ("other size", "3.7", "1.24 to 1.65", "1"),
+        ("confirmed", "2", "1.24 to 1.65", "1"),
+        ("opposite", "< 1", "1.80 to 2.40", "1"),
+        ("other size", "2.4", "2.50 to 3.00", "2"),
+        ("confirmed", "> 1", "1.25 to 1.67", "1"),
+        ("confirmed", "< 1", "0.75", "1"),
+    ]
+    found["points"]["lanes2"]["targets"]["ecp5"] = target(2950, (35.0, 50.0))
+    time_ratio = grid(Results.model_validate(found), "rtl-claims").rows[0]
+    assert time_ratio[2] == "not confirmed"

@@ -67,7 +67,7 @@ def test_json_and_csv_have_every_figure(airtoll: Command, file: Path) -> None:
 def test_markdown_has_every_table(airtoll: Command, file: Path) -> None:
     status, out, _ = airtoll("rtl", "report", "--results", file, "--markdown")
     assert status == 0
-    assert out.count("\n## ") + out.startswith("## ") == 5
+    assert out.count("\n## ") + out.startswith("## ") == 6
     assert "| Two lanes | ECP5-85F |" in out
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -34,7 +34,6 @@ def test_corrected_effect_is_right_on_average_and_the_plain_one_too_large() -> N
     assert float(np.mean(plain)) - truth > 8 * error
 
 
-@settings(deadline=None)
 @given(st.integers(3, 40), st.floats(-20, 20), st.integers(0, 10**6))
 def test_ends_of_the_interval_are_where_noncentral_t_has_its_tails(n: int, shift: float, seed: int) -> None:
     values = np.random.default_rng(seed).normal(shift, 1.0, n)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 
@@ -44,7 +44,6 @@ def exact(x: list[float], y: list[float], degree: int) -> tuple[list[Fraction], 
     return coefficients, sse, 1 - sse / about_mean if about_mean else None
 
 
-@settings(deadline=None)
 @given(Y, st.integers(0, 6))
 def test_fit_is_exact_to_nine_digits(y: list[float], degree: int) -> None:
     coefficients, sse, r_squared = exact(RATES, y, degree)
@@ -69,7 +68,6 @@ def test_the_fit_equals_numpy(y: list[float], degree: int) -> None:
         assert got * 54**power == pytest.approx(other * 54**power, rel=1e-9, abs=1e-9 * max(y))
 
 
-@settings(deadline=None)
 @given(Y.filter(lambda y: max(y) - min(y) > 1), st.integers(1, 4))
 def test_intervals_and_adjusted_r_squared_equal_statsmodels(y: list[float], degree: int) -> None:
     found = fit(RATES, y, degree)

@@ -21,7 +21,7 @@ P = st.floats(0, 1)
 DIFFERENCES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 1)), min_size=1, max_size=9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(P, min_size=1, max_size=30))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-15)
@@ -78,7 +78,7 @@ def test_the_sign_flip_test_of_no_values_and_of_many() -> None:
     assert sign_flip([0.0, 0.0]) == 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(2, 30),
     st.floats(0.9, 1.1),

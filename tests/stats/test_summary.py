@@ -45,7 +45,7 @@ def test_the_t_interval_equals_scipy(values: list[float]) -> None:
 EXACT = st.lists(st.integers(-(10**6), 10**6).map(lambda x: x / 8), min_size=BCA_MIN_N, max_size=24)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(EXACT.filter(lambda xs: max(xs) > min(xs)))
 def test_the_bca_interval_equals_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
@@ -71,7 +71,7 @@ def test_rounding_does_not_decide_which_resamples_tie_with_the_mean() -> None:
     assert_interval(rounded, exact.low / 10, exact.high / 10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(VALUES, st.integers(-1000, 1000), st.sampled_from([-4.0, -0.5, 0.25, 8.0]))
 def test_shift_and_scale_carry_over(values: list[float], shift: int, factor: float) -> None:
     before = describe(values)

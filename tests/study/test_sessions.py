@@ -54,7 +54,7 @@ def settings_of(plan: Plan) -> list[tuple[Any, ...]]:
     return [session[0].cell.ap_setting for session in sessions_of(plan)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STUDIES)
 def test_both_designs_have_the_same_runs_with_the_same_seeds(made: Study) -> None:
     def without_place(run: Run) -> tuple[Any, ...]:
@@ -66,7 +66,7 @@ def test_both_designs_have_the_same_runs_with_the_same_seeds(made: Study) -> Non
     assert Plan.model_validate_json(in_sessions.model_dump_json()) == in_sessions
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STUDIES)
 def test_a_session_has_one_setting_and_a_block_one_session_of_every_setting(made: Study) -> None:
     plan = expand(made)
@@ -81,7 +81,7 @@ def test_a_session_has_one_setting_and_a_block_one_session_of_every_setting(made
     assert all(sorted(block) == sorted(every) for block in of_block.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STUDIES)
 def test_the_access_point_changes_as_seldom_as_it_can(made: Study) -> None:
     plan = expand(made)
@@ -92,7 +92,7 @@ def test_the_access_point_changes_as_seldom_as_it_can(made: Study) -> None:
     assert all(after == before[::-1] for before, after in pairwise(blocks))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STUDIES)
 def test_levels_of_security_are_in_neighbouring_sessions(made: Study) -> None:
     place = AP_FACTORS.index("security")

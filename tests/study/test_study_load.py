@@ -435,7 +435,7 @@ def test_unreadable_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "two\nlines.toml")
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_file_is_a_study_or_one_line(tmp_path: Path, data: st.DataObject) -> None:
     content = GOOD.encode()
@@ -455,7 +455,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=st.sampled_from(
         ["factors.security", "factors.packet_size", "factors.rate", "method.duration", "lab"]

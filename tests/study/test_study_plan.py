@@ -69,7 +69,7 @@ STUDIES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STUDIES)
 def test_blocks_are_paired_whole_and_contiguous(made: Study) -> None:
     plan = expand(made)
@@ -83,7 +83,7 @@ def test_blocks_are_paired_whole_and_contiguous(made: Study) -> None:
     assert len({block[0].seed for block in blocks}) == len(blocks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STUDIES)
 def test_each_round_has_every_cell_once_and_the_first_rounds_are_discarded(made: Study) -> None:
     plan = expand(made)
@@ -99,7 +99,7 @@ def test_each_round_has_every_cell_once_and_the_first_rounds_are_discarded(made:
     assert [run.id for run in plan.runs] == sorted(run.id for run in plan.runs)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STUDIES, st.randoms(use_true_random=False))
 def test_the_order_of_levels_in_the_file_does_not_matter(made: Study, random: Any) -> None:
     shuffled = {
@@ -109,7 +109,7 @@ def test_the_order_of_levels_in_the_file_does_not_matter(made: Study, random: An
     assert expand(other) == expand(made)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STUDIES)
 def test_a_plan_survives_json(made: Study) -> None:
     plan = expand(made)

@@ -213,7 +213,7 @@ def plan(
     type=click.IntRange(min=1),
     metavar="N",
     show_default="one per core",
-    help="With the virtual clock: number of guests side by side. The result does not depend on it.",
+    help="With lab sim or the virtual clock: number of runs side by side. The result does not depend on it.",
 )
 @click.option(
     "--scheduler",
@@ -225,7 +225,11 @@ def plan(
 )
 @click.option("--resume", is_flag=True, help="Complete the interrupted run in DIR.")
 @allow_mixed_option
-@click.option("--pcap", is_flag=True, help="Capture the air in every run (radiotap, LINKTYPE 127).")
+@click.option(
+    "--pcap",
+    is_flag=True,
+    help="Capture the air in every run (radiotap, LINKTYPE 127). Lab hosts requires an interface in monitor mode.",
+)
 @json_option
 def run(
     study: str,

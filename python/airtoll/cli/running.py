@@ -34,6 +34,7 @@ from airtoll.store import (
 )
 from airtoll.store.origin import ALLOW_MIXED
 from airtoll.store.recorder import Performer
+from airtoll.store.side_by_side import OnCores
 from airtoll.study import Plan, estimate_s, expand, find_study, load_study, varying_factors
 
 
@@ -64,16 +65,12 @@ def perform(
         study_text = study.text
         plan = expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios, inventory=inventory)
     with closing(open_lab(plan.runs[0].cell.lab, plan)) as lab:
-        if pcap and lab.virtual:
-            raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
-        if pcap and (plan.radios or plan.inventory):
-            raise UsageError(
-                "--pcap: airtoll captures emulated air only; capture radios with another radio (iw, tshark)"
-            )
+        if pcap and (obstacle := lab.capture_obstacle()) is not None:
+            raise UsageError(f"--pcap: {obstacle}")
         console = plain_console(stderr=as_json)
         probes = probes_of(plan.method.probes, lab.name, plan.clock)
         check_ready(plan.runs, lab, probes)
-        performer = _performer(plan, workers, scheduler, pcap=pcap)
+        performer = _performer(plan, lab, probes, workers, scheduler, pcap=pcap)
         if resume and out is not None:
             result = Result.resume(out, study_text, plan, allow_mixed=allow_mixed)
         else:
@@ -91,20 +88,26 @@ def perform(
         raise AirtollError(too_little)
 
 
-def _performer(plan: Plan, workers: int | None, scheduler: str | None, *, pcap: bool) -> Performer | None:
-    """Guests for the virtual clock; None to perform the runs in this process."""
+def _performer(
+    plan: Plan, lab: Lab, probes: Sequence[Probe], workers: int | None, scheduler: str | None, *, pcap: bool
+) -> Performer | None:
+    """Guests for the virtual clock, threads for lab sim; None to perform the runs one after the other."""
+    if scheduler is not None and (lab.virtual or plan.clock == "real"):
+        raise UsageError("--scheduler: requires the virtual clock of a lab with hosts")
+    cores = len(os.sched_getaffinity(0))
+    if lab.virtual:
+        return OnCores(lab, probes, workers=workers or cores)
     if plan.clock == "real":
-        if workers is not None or scheduler is not None:
-            option = "--workers" if workers is not None else "--scheduler"
+        if workers is not None:
             raise UsageError(
-                f"{option}: requires the virtual clock; runs in real time would disturb each other"
+                "--workers: requires the virtual clock; runs in real time would disturb each other"
             )
         return None
     from airtoll.guest import recipe
     from airtoll.guest.runs import InGuests
 
     recipe.needed()
-    return InGuests(pcap=pcap, workers=workers or len(os.sched_getaffinity(0)), scheduler=scheduler)
+    return InGuests(pcap=pcap, workers=workers or cores, scheduler=scheduler)
 
 
 def _stored(

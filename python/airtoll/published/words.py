@@ -25,6 +25,8 @@ METRICS: Final[dict[str, MetricWords]] = {
     "hardware_time": MetricWords(unit="ns", better="lower"),  # time of a design in simulation
     "hardware_rate": MetricWords(unit="Mbit/s", better="higher"),
     "hardware_area": MetricWords(unit="1", better="lower"),  # logic elements or slices
+    "hardware_power": MetricWords(unit="1", better="lower"),  # relative to another design
+    "hardware_energy": MetricWords(unit="1", better="lower"),  # relative to another design
     "clock": MetricWords(unit="MHz", better="higher"),
     "speed": MetricWords(unit="1", better="higher"),  # always a ratio
     "overhead": MetricWords(unit="B", better="lower"),  # per packet

@@ -684,12 +684,18 @@ METRICS: dict[str, Metric] = {
             "mean over the data PPDUs that the receivers decoded, over their width",
             better="lower",
         ),
-        _part("mic_time", "MIC of a frame", "only the MIC (for RC4 suites: Michael, ICV)"),
-        _part("cipher_time", "Cipher of a frame", "only the cipher (CTR; for RC4 suites: RC4 with its keys)"),
-        _part("seal_time", "Sealing a frame", "MIC and cipher together, which overlap"),
-        _part("open_time", "Opening a frame", "the same at the receiver"),
-        _part("printed_mic_time", "MIC of a frame, lanes as printed", f"only the MIC of {_PRINTED}"),
-        _part("printed_cipher_time", "Cipher of a frame, lanes as printed", f"only the CTR of {_PRINTED}"),
+        _part("mic_time", "Time of a frame's MIC", "only the MIC (for RC4 suites: Michael, ICV)"),
+        _part(
+            "cipher_time",
+            "Time of a frame's cipher",
+            "only the cipher (CTR; for RC4 suites: RC4 with its keys)",
+        ),
+        _part("seal_time", "Time to seal a frame", "MIC and cipher together, which overlap"),
+        _part("open_time", "Time to open a frame", "the same at the receiver"),
+        _part("printed_mic_time", "Time of a frame's MIC, lanes as printed", f"only the MIC of {_PRINTED}"),
+        _part(
+            "printed_cipher_time", "Time of a frame's cipher, lanes as printed", f"only the CTR of {_PRINTED}"
+        ),
     )
 }
 """Every reported metric, in the order of reports."""

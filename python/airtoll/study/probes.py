@@ -23,6 +23,7 @@ class ProbeEntry:
     ip: str | None = None  # required IP version; None: any
     of_cpu: bool = False  # measures only the host's CPU: no traffic, no window
     real_time: bool = False  # requires the machine's own clock: left out in virtual time
+    without_agent: bool = False  # measures also with a station that runs no agent (macOS, Windows)
     cross_check: bool = False  # repeats another probe with another tool: never makes a run invalid
     windows: int = 1  # times that it measures for the duration of the method
     extra_s: float = 0.0  # time that it takes beyond its windows
@@ -39,12 +40,14 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     "throughput": ProbeEntry(
         on_hosts="airtoll.probes.iperf3:Throughput",
         in_sim="airtoll.probes.simulated:SimulatedThroughput",
+        without_agent=True,
         measures="throughput (for UDP also jitter and loss)",
         metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_hosts", "cpu_crypto"),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
         in_sim="airtoll.probes.simulated:SimulatedRtt",
+        without_agent=True,
         tool="pingpong",
         measures="round-trip times",
         metrics=("rtt",),

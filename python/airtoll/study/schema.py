@@ -236,7 +236,7 @@ TABLES: dict[tuple[str, ...], Any] = {
 """The model of each table, by path. NAME is any name."""
 
 
-class _TomlSchema(GenerateJsonSchema):
+class TomlSchema(GenerateJsonSchema):
     """JSON Schema for TOML, which has no null: a key without a value is left out."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
@@ -247,11 +247,21 @@ class _TomlSchema(GenerateJsonSchema):
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (a title would repeat the key)
+        return False
+
+
+class _StudySchema(TomlSchema):
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
         return {**super().tuple_schema(schema), "minItems": 1, "uniqueItems": True}  # all lists are of levels
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (a title would repeat the key)
-        return False
+
+def schema_of(model: type[BaseModel], generator: type[TomlSchema] = TomlSchema) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a TOML file with the keys of the model."""
+    return {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        **model.model_json_schema(schema_generator=generator),
+    }
 
 
 def json_schema() -> dict[str, Any]:
@@ -261,8 +271,7 @@ def json_schema() -> dict[str, Any]:
     incompatible levels, and that quick levels are levels of the study. The schema accepts rates and bandwidths only in
     their plain spelling ("54 Mbit/s", not "54.0Mbit/s").
     """
-    made = StudyFile.model_json_schema(schema_generator=_TomlSchema)
-    return {"$schema": GenerateJsonSchema.schema_dialect, **made}
+    return schema_of(StudyFile, _StudySchema)
 
 
 def schema_text() -> str:

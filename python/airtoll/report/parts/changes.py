@@ -150,7 +150,7 @@ def _forest(
     }
     if beside:
         shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
-        if len(others) <= _SHAPES:
+        if len(others) <= _SHAPES and not printed:  # the shapes of printed changes have a legend of their own
             look["shape"] = alt.Shape("security:N", title="Security", sort=others, scale=scale, legend=legend)
     placed = {channel: place for channel, place in shared.items() if channel != "color"}
     base = named("values")
@@ -169,7 +169,9 @@ def _forest(
         *([means, intervals] if by_level else [intervals, means]),
         *([_printed(alt.X("printed:Q", title=axis_title, scale=frame, axis=few), placed)] if printed else []),
     )
-    chart = chart.resolve_scale(shape="independent").properties(
+    if printed:
+        chart = chart.resolve_scale(shape="independent")
+    chart = chart.properties(
         width="container",
         autosize=FIT,
         height=len(places) * (_SUBROW_HEIGHT * len(others) + _GAP if beside else _ROW_HEIGHT),
@@ -186,7 +188,7 @@ def _printed(x: Any, shared: dict[str, Any]) -> Any:
     """The layer of the changes that a paper printed."""
     return (
         named("printed")
-        .mark_point(size=CROSS_SIZE, filled=True, style=["expected"], clip=True)
+        .mark_point(size=CROSS_SIZE, filled=True, style=["expected"])
         .encode(
             x=x,
             shape=reference_shape("of:N", "cross"),

@@ -27,7 +27,7 @@ from airtoll.report.parts.statements import (
     of_publication,
     of_study,
 )
-from airtoll.stats import Interval, holm
+from airtoll.stats import Interval, fixed_factors, holm
 from airtoll.study.cell import Cell
 from airtoll.study.claims import EQUAL_PERCENT, ORDERED
 from airtoll.study.factors import level_order
@@ -116,8 +116,9 @@ class Claims:
     def judged(self) -> tuple[Judged, ...]:
         """The study's claims, then those of the paper, in their order; claims that were not measured are last."""
         sources: dict[Tested, list[Source]] = defaultdict(list)  # a paper repeats its claims
+        fixed = tuple(fixed_factors(run.run.cell for run in self.data.runs).items())
         for source, statement in self._stated():
-            sources[statement].append(source)
+            sources[statement.within(fixed)].append(source)
         found = [self._judged(statement, tuple(of)) for statement, of in sources.items()]
         corrected = holm([one.measured.p for one in found])
         judged = [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
@@ -158,6 +159,11 @@ class Claims:
             + (
                 " Other size: the direction is confirmed, but the interval contains no size that the claim states."
                 if self.count("other size")
+                else ""
+            )
+            + (
+                " Not measured: this result lacks a level or the metric of the claim."
+                if self.count(NOT_MEASURED)
                 else ""
             ),
             (

@@ -8,6 +8,7 @@ from airtoll.published import Publication, published
 from airtoll.published.publication import ComparisonClaim
 from airtoll.report.material import text
 from airtoll.report.material.grid import Grid
+from airtoll.report.parts.hardware_claims import claims_grid
 from airtoll.rtl import ALONE, PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
 from airtoll.rtl.results import Group, TargetName
 
@@ -53,6 +54,7 @@ def grids(results: Results) -> list[Grid]:
     every, printed = all_figures(results), _Printed.of(published(PAPER))
     cores = [one for one in every if one.group not in ALONE]
     return [
+        claims_grid(every, published(PAPER)),
         _resources(every, printed),
         _timing(results, every, printed),
         _power(every),

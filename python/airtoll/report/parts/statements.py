@@ -66,6 +66,10 @@ class Statement:
         """Whether the claim is about levels of the factor."""
         return any(name == factor for name, _, _ in self.compared)
 
+    def within(self, fixed: FactorLevels) -> "Statement":
+        """The statement in a result whose cells all have these levels, which it need not state."""
+        return replace(self, common=tuple(one for one in self.common if one not in fixed))
+
     def where(self, fixed: Mapping[str, str], *more: str) -> str:
         """The cells of the statement in parentheses, without the factors that are `fixed` in the study."""
         named = [text.factor(name, level) for name, level in self.common if name not in fixed]
@@ -85,6 +89,11 @@ class Statement:
             way = "rises" if self.direction == "higher" else "falls"
             return f"{self.metric.title} {way} with {over}{self.where(fixed)}"
         subject, reference = self.sides
+        if self.direction == "equal" and self.equal_percent != EQUAL_PERCENT:
+            limit = f"within {self.equal_percent:g} %"
+            return (
+                f"{self.metric.title} with {subject} is {limit} of that with {reference}{self.where(fixed)}"
+            )
         if self.direction == "equal":
             return f"{self.metric.title} is equal with {subject} and with {reference}{self.where(fixed)}"
         return (
@@ -124,6 +133,10 @@ class Contrast:
         """Whether the claim is about levels of the factor."""
         return self.by == factor or self.change.compares(factor)
 
+    def within(self, fixed: FactorLevels) -> "Contrast":
+        """The claim in a result whose cells all have these levels, which it need not state."""
+        return replace(self, change=self.change.within(fixed))
+
     def words(self, fixed: Mapping[str, str]) -> str:
         """The claim as a sentence, without the factors that are `fixed` in the study."""
         worse, better = self.change.sides
@@ -138,7 +151,10 @@ class Contrast:
             smaller = f"other {several[0].lower()}{several[1:]}"
         unit = (f"in {self.metric.change_unit}",) if self.absolute and self.metric.relative else ()
         if self.direction == "equal":
-            return f"{cost} is equal with {larger} and with {smaller}{self.change.where(fixed, *unit)}"
+            limit = () if self.equal_percent == EQUAL_PERCENT else (f"within {self.equal_percent:g} %",)
+            return (
+                f"{cost} is equal with {larger} and with {smaller}{self.change.where(fixed, *unit, *limit)}"
+            )
         return f"{cost} is larger with {larger} than with {smaller}{self.change.where(fixed, *unit)}"
 
 
