@@ -14,8 +14,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-decrypt bench-coverage bench-report bench-startup bench-agent bench-studies bench-virtual fuzz mutants clean
-.PHONY: guest system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-faults bench-decrypt bench-coverage bench-report bench-startup bench-agent bench-studies bench-virtual fuzz mutants clean
+.PHONY: guest system-build system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -44,7 +44,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-system-run system-test system-bench system-rtl system-armv8 system-guest:
+system-build system-run system-test system-bench system-rtl system-armv8 system-guest:
 	@tools/system-packages.sh $(@:system-%=%)
 
 # Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
@@ -52,14 +52,17 @@ check: lint
 	+cargo test --workspace --quiet -- --skip ns3
 	$(VENV)/bin/pytest --numprocesses 2 -m 'not air' --ignore tests/cli --ignore tests/docs
 
-# The tests of the hardware use one core for minutes: they start first, beside everything that compiles.
-test: system-run system-test system-guest rtl-tools
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl guest lint test-rust docs test-miri
+# The tests of the hardware use one core for minutes: they start first, beside everything that compiles. The tests in Rust
+# compile beside the Python packages, which use one core.
+test: system-build system-run system-test system-guest system-rtl
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl test-rust guest lint docs test-miri
 	$(MAKE) --no-print-directory test-python
 
-# With +, cargo uses make's job server instead of warning that it is unavailable.
+# With +, cargo uses make's job server instead of warning that it is unavailable. The tests of the hardware, which take
+# longest on one core, wait for the Python package, so its build has priority.
 test-rust:
-	+cargo test --workspace --quiet
+	+nice -n 19 cargo test --workspace --quiet --no-run
+	+nice -n 5 cargo test --workspace --quiet
 
 # The engine of Armv8, in an emulator. Not part of `test`, because few toolchains have the target:
 # rustup target add aarch64-unknown-linux-gnu
@@ -73,8 +76,8 @@ test-armv8: system-armv8
 test-miri:
 	+tools/miri.sh
 
-# Only the tests of the hardware require these packages.
-$(VENV)/.rtl: $(VENV)/.packages
+# Only the tests of the hardware require these packages. After the build, because two runs of pip would disturb each other.
+$(VENV)/.rtl: $(VENV)/.packages | $(VENV)/.built
 	@$(VENV)/bin/python tools/dependencies.py rtl
 	$(VENV)/bin/pip install --group rtl
 	@touch $@
@@ -87,7 +90,7 @@ $(VENV)/.synth: $(VENV)/.rtl
 rtl-tools: system-rtl build $(VENV)/.rtl
 rtl-synth-tools: rtl-tools $(VENV)/.synth
 
-test-rtl:
+test-rtl: rtl-tools
 	$(MAKE) -C rtl test counts
 
 # The guest of the virtual clock, if this machine can build one. Tests that require it are skipped without it.
@@ -98,7 +101,7 @@ guest: build system-guest
 test-python: build
 	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile
 
-$(VENV)/.docs: $(VENV)/.packages
+$(VENV)/.docs: $(VENV)/.packages | $(VENV)/.built
 	@$(VENV)/bin/python tools/dependencies.py docs
 	$(VENV)/bin/pip install --group docs
 	@touch $@
@@ -148,6 +151,9 @@ bench-papers: system-run guest
 
 bench-hosts: system-run guest
 	$(VENV)/bin/python benches/hosts.py $(if $(WRITE),--write $(WRITE))
+
+bench-faults: system-test guest
+	$(VENV)/bin/python benches/faults.py $(if $(WRITE),--write $(WRITE))
 
 bench-decrypt: build
 	$(VENV)/bin/python benches/decrypt.py --stored docs/measurements/decrypt-speed.md $(if $(WRITE),--write $(WRITE))

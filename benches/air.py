@@ -27,10 +27,12 @@ from unittest import mock
 from idle_link import median_round_trip_us, median_without_air_us
 from page import publish
 
-from airtoll.labs import air
+from airtoll.labs import emulated
 from airtoll.labs.air import Air
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import closed_forms, simulate
+from airtoll.probes.flows import PORT
+from airtoll.probes.process import serving
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 from airtoll.study.scenario import read_scenario, scenario_of
@@ -179,15 +181,14 @@ class Measured:
 
 def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds: int = SECONDS) -> Measured:
     """Run iperf3 from the station to the access point; figures of the receiver and of the emulator."""
-    with Air(settings).open(cell, seed) as link:
-        server = link.hosts["ap"].popen(["iperf3", "-s", "-1", "--forceflush"])
-        assert server.stdout is not None
-        next(line for line in server.stdout if b"listening" in line)
+    with (
+        Air(settings).open(cell, seed) as link,
+        serving(link.hosts["ap"], ["iperf3", "-s", "-1"], "tcp", PORT, "iperf3 server"),
+    ):
         before = link.counters()
         command = ["iperf3", "-c", link.addresses["ap", "ipv4"], "-t", str(seconds), "-J", *options]
         report = json.loads(link.hosts["sta"].run(command, timeout_s=60).stdout)
         after = link.counters()
-        server.wait()
     end = report["end"]
     received = end["sum_received"] if "sum_received" in end else end["sum"]
     mbps = received["bits_per_second"] / 1e6
@@ -211,7 +212,7 @@ def udp_options(cell: Cell) -> tuple[str, ...]:
 @contextmanager
 def rootless() -> Iterator[None]:
     """Open links in a user namespace without real-time priority, as for an unprivileged user."""
-    with mock.patch.object(air, "_unshare_options", return_value=("--user", "--map-root-user")):
+    with mock.patch.object(emulated, "unshare_options", return_value=("--user", "--map-root-user")):
         yield
 
 

@@ -5,23 +5,25 @@ import sys
 
 from airtoll.host import Host
 from airtoll.labs.air import Air
+from airtoll.probes.process import serving
 from airtoll.study.cell import Cell
 
-ANSWER = """
+PORT = 5000
+ANSWER = f"""
 import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-    server.bind((sys.argv[1], 5000))
+    server.bind((sys.argv[1], {PORT}))
     print("bound", flush=True)
     while True:
         message, peer = server.recvfrom(2048)
         server.sendto(message, peer)
 """
-ASK = """
+ASK = f"""
 import socket, sys, time
 message = bytes(int(sys.argv[2]))
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
     client.settimeout(1)
-    client.connect((sys.argv[1], 5000))
+    client.connect((sys.argv[1], {PORT}))
     for _ in range(1000):
         time.sleep(0.002)
         start = time.perf_counter_ns()
@@ -44,9 +46,6 @@ def median_without_air_us(cell: Cell) -> float:
 
 
 def _median_us(client: Host, server: Host, address: str, size: int) -> float:
-    with server.popen([sys.executable, "-c", ANSWER, address]) as answering:
-        assert answering.stdout is not None
-        answering.stdout.readline()
+    with serving(server, [sys.executable, "-c", ANSWER, address], "udp", PORT, "answering program"):
         asked = client.run([sys.executable, "-c", ASK, address, str(size)], timeout_s=60)
-        answering.kill()
     return statistics.median(map(int, asked.stdout.split())) / 1000

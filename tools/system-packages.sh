@@ -15,7 +15,8 @@ run)
     wanted="$wanted nsenter:util-linux timeout:coreutils"
     ;;
 test)
-    wanted="ping:iputils-ping iperf:iperf tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
+    wanted="ping:iputils-ping iperf:iperf tshark:tshark tcpdump:tcpdump airdecap-ng:aircrack-ng valgrind:valgrind"
+    wanted="$wanted chromium:chromium"
     wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius ssh:openssh-client sshd:openssh-server"
     ;;
 bench)

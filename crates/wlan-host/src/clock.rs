@@ -33,6 +33,7 @@ impl ClockKind {
 }
 
 /// `CLOCK_MONOTONIC`, relative to the start of the emulated link.
+#[derive(Clone, Copy)]
 pub struct Clock {
     origin_ns: u64,
     kind: ClockKind,

@@ -149,27 +149,25 @@ impl Device {
         interface.set_address(config.own()?)?;
         Ok(Self {
             tun,
-            buffer: vec![0; PACKET_B],
+            buffer: vec![0; VnetHeader::LEN + PACKET_B],
         })
     }
 
     /// The next Ethernet frame of the host. Super-packets are dropped.
     fn read(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            let mut header = [0; VnetHeader::LEN];
-            let Some(len) = self.tun.read(&mut header, &mut self.buffer, &mut [])? else {
+            let Some((header, packet)) = self.tun.read(&mut self.buffer)? else {
                 return Ok(None);
             };
-            let Some(header) = VnetHeader::parse(&header) else {
+            let Some(header) = VnetHeader::parse(header) else {
                 continue;
             };
-            let packet = &mut self.buffer[..len.min(PACKET_B)];
-            let is_whole = header.gso.is_none() && len <= PACKET_B;
             let is_summed = header
                 .partial
                 .is_none_or(|partial| complete_checksum(packet, partial).is_ok());
-            if is_whole && is_summed {
-                return Ok(Some(&self.buffer[..len]));
+            let until = VnetHeader::LEN + packet.len();
+            if header.gso.is_none() && is_summed {
+                return Ok(Some(&self.buffer[VnetHeader::LEN..until]));
             }
         }
     }

@@ -149,7 +149,7 @@ fn bss_of_workers(
     ends
 }
 
-/// The next datagram. A signal to the process, such as that of a child that ends, interrupts a socket with a timeout.
+/// The next datagram. A call with a timeout is not restarted after an interruption (signal(7)).
 fn receive(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
     loop {
         match socket.recv_from(octets) {

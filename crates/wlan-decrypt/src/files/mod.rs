@@ -1,7 +1,8 @@
 //! Decryption of capture files of any size: reads 802.11 frames, writes Ethernet frames.
 //!
-//! 1. read a block of the capture and parse its records ([`Decoder`](wlan_frames::pcap::Decoder));
-//! 2. decrypt the records in batches ([`Decap`](crate::decap::Decap)) and learn keys from handshakes;
+//! 1. read the capture in blocks, on a separate thread;
+//! 2. parse the records of a block ([`Decoder`](wlan_frames::pcap::Decoder)), decrypt them in batches
+//!    ([`Decap`](crate::decap::Decap)) and learn keys from handshakes;
 //! 3. write the output to a temporary file, on a separate thread;
 //! 4. at the end of the capture, rename the temporary file. After an error, an existing output is unchanged and no
 //!    new output exists.

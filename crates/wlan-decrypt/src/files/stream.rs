@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
-use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver as Fetch, SyncSender, channel, sync_channel};
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::{Receiver as Fetch, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, MAX_RECORD_LEN, PcapError, Step};
@@ -17,6 +17,10 @@ use super::{Decrypted, Secrets};
 /// Octets per read: enough to make the cost of system calls negligible, and few enough that they and their decrypted
 /// copy fit a second-level cache.
 const READ_OCTETS: usize = 128 << 10;
+/// Free space before the octets of a read, for a record that began in the read before. A longer record costs a copy.
+const HEADROOM_OCTETS: usize = 16 << 10;
+/// Maximum number of reads ahead.
+const AHEAD: usize = 4;
 /// Octets per write: enough to make the cost of waking the writer negligible. They move to another core anyway.
 const WRITE_OCTETS: usize = 512 << 10;
 /// Octets read between two calls of `progress`.
@@ -77,9 +81,68 @@ fn empty_piece() -> Vec<u8> {
     Vec::with_capacity(WRITE_OCTETS + MAX_RECORD_LEN)
 }
 
+/// Octets of the capture in a buffer.
+#[derive(Default)]
+struct Unread {
+    buffer: Vec<u8>,
+    range: Range<usize>,
+}
+
+impl Unread {
+    fn octets(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+
+    /// Adds the octets of the next read. Returns the buffer that is now free.
+    fn join(&mut self, mut next: Unread, needed: usize) -> Vec<u8> {
+        let len = self.range.len();
+        if len <= next.range.start && len + next.range.len() >= needed {
+            next.range.start -= len;
+            next.buffer[next.range.start..][..len].copy_from_slice(self.octets());
+            mem::swap(self, &mut next);
+        } else {
+            self.buffer.truncate(self.range.end);
+            self.buffer.drain(..self.range.start);
+            self.buffer.extend_from_slice(next.octets());
+            self.range = 0..self.buffer.len();
+        }
+        next.buffer
+    }
+}
+
+/// The capture, which another thread reads ahead.
+struct Source {
+    /// The reads in order. An interrupted read allows `progress` to stop the work.
+    arrived: Fetch<io::Result<Unread>>,
+    free: Sender<Vec<u8>>,
+}
+
+/// Reads the capture to its end, to an error, or until nothing takes the reads any more.
+fn read_ahead(input: &mut impl Read, free: &Fetch<Vec<u8>>, arrived: &SyncSender<io::Result<Unread>>) {
+    loop {
+        let mut buffer = free.try_recv().unwrap_or_default();
+        buffer.resize(HEADROOM_OCTETS + READ_OCTETS, 0);
+        let (read, is_last) = match input.read(&mut buffer[HEADROOM_OCTETS..]) {
+            // The closed channel is the end of the capture.
+            Ok(0) => return,
+            Ok(len) => {
+                let range = HEADROOM_OCTETS..HEADROOM_OCTETS + len;
+                (Ok(Unread { buffer, range }), false)
+            }
+            Err(error) => {
+                let is_last = error.kind() != ErrorKind::Interrupted;
+                (Err(error), is_last)
+            }
+        };
+        if arrived.send(read).is_err() || is_last {
+            return;
+        }
+    }
+}
+
 /// Decrypts a capture from `input` to `output`.
 pub(super) fn stream(
-    input: &mut impl Read,
+    input: &mut (impl Read + Send),
     output: &mut (impl Write + Send),
     secrets: Secrets,
     progress: impl FnMut(u64) -> ControlFlow<()>,
@@ -96,7 +159,11 @@ pub(super) fn stream(
     };
     sink.piece
         .extend_from_slice(&pcap::file_header_of(LINKTYPE_ETHERNET));
+    let (arrives, arrived) = sync_channel(AHEAD);
+    let (free, to_fill) = channel();
+    let source = Source { arrived, free };
     thread::scope(|scope| {
+        scope.spawn(move || read_ahead(input, &to_fill, &arrives));
         let writer = scope.spawn(move || {
             for mut piece in to_write {
                 output.write_all(&piece)?;
@@ -106,7 +173,7 @@ pub(super) fn stream(
             }
             Ok(())
         });
-        let decrypted = read(input, keys, &mut sink, progress);
+        let decrypted = decrypt(source, keys, &mut sink, progress);
         if decrypted.is_ok() {
             sink.pass_on();
         }
@@ -117,9 +184,9 @@ pub(super) fn stream(
     })
 }
 
-/// Steps 1 and 2.
-fn read(
-    input: &mut impl Read,
+/// Step 2.
+fn decrypt(
+    source: Source,
     keys: Vec<CaptureKey>,
     sink: &mut Sink,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
@@ -131,17 +198,18 @@ fn read(
     };
     let mut decoder = Decoder::default();
     let (mut other_link_type, mut octets_read, mut told) = (0, 0, 0);
-    let mut buffer = vec![0; READ_OCTETS];
-    let mut unread = 0..0;
+    let mut unread = Unread::default();
     let outcome = loop {
         let mut batch = decap.batch();
+        let mut at = 0;
+        let octets = unread.octets();
         let step = loop {
-            match decoder.step(&buffer[unread.clone()]) {
+            match decoder.step(&octets[at..]) {
                 Err(error) => break Err(error),
                 Ok(Step::Need(len)) => break Ok(len),
-                Ok(Step::Skip(len)) => unread.start += len,
+                Ok(Step::Skip(len)) => at += len,
                 Ok(Step::Record(link_type, record, len)) => {
-                    unread.start += len;
+                    at += len;
                     if captured::is_known(link_type) {
                         // The batch counts skipped records.
                         let _ = batch.push(link_type, &record, sink);
@@ -156,7 +224,8 @@ fn read(
             }
         };
         let _ = batch.finish(sink);
-        let len = match step {
+        unread.range.start += at;
+        let needed = match step {
             Err(error) => break Err(error),
             Ok(len) => len,
         };
@@ -164,22 +233,19 @@ fn read(
             // The writer returns the actual error.
             return Err(StreamError::Stopped);
         }
-        buffer.copy_within(unread.clone(), 0);
-        unread = 0..unread.len();
-        if buffer.len() < len {
-            buffer.resize(len, 0);
-        }
-        let room = &mut buffer[unread.end..];
-        let is_slow = match input.read(room) {
-            Ok(0) => break decoder.finish(unread.len()),
-            Ok(len) => {
-                unread.end += len;
+        let is_slow = match source.arrived.recv() {
+            // The end of the capture.
+            Err(_) => break decoder.finish(unread.range.len()),
+            Ok(Ok(next)) => {
+                let len = next.range.len();
                 octets_read += len as u64;
-                len < room.len()
+                // Fails harmlessly when nothing more is read.
+                let _ = source.free.send(unread.join(next, needed));
+                len < READ_OCTETS
             }
             // Interrupted by a signal, which may be the user's, or no data arrived.
-            Err(error) if error.kind() == ErrorKind::Interrupted => true,
-            Err(error) => return Err(StreamError::Read(error)),
+            Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => true,
+            Ok(Err(error)) => return Err(StreamError::Read(error)),
         };
         if is_slow || octets_read - told >= TOLD_OCTETS {
             told = octets_read;

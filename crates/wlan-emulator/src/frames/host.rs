@@ -3,14 +3,18 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use arrayvec::ArrayVec;
+use wlan_air::Nanos;
 use wlan_frames::{EtherType, LlcSnap, MacAddr, SequenceControl};
+use wlan_host::clock::Clock;
 use wlan_host::offload::VnetHeader;
 use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
 use wlan_host::offload::segment::{SuperPacket, complete_checksum};
 use wlan_host::tun::{ETHERNET_B, Kind, Offloads, TYPES_FROM, Tun};
 
+use crate::frames::delivery::{Delivered, Delivery};
 use crate::frames::frame::{Around, Frame, Pool};
 
 /// Size of the largest super-packet (Linux `GSO_LEGACY_MAX_SIZE`) in octets.
@@ -18,6 +22,13 @@ const SUPER_PACKET_B: usize = 65_536;
 
 /// Size of the type field of an Ethernet frame in octets.
 const TYPE_B: usize = 2;
+
+/// Least number of datagrams that a separate thread hands up: for fewer, waking the thread takes longer than handing
+/// them up.
+const MANY: usize = 8;
+
+/// Largest payload of these datagrams in octets. The air carries fewer of longer ones than the MAC thread can hand up.
+const SHORT_B: usize = 512;
 
 /// The outcome of reading a host's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +45,14 @@ pub enum Arrival {
 
 /// A host.
 pub struct Host {
-    tun: Tun,
+    tun: Arc<Tun>,
     around: Around,
+    /// Hands many short datagrams up; `None` if the caller's thread hands everything up.
+    delivery: Option<Delivery>,
     /// The packet types that the host accepts coalesced.
     takes: Takes,
-    /// Buffer for a packet longer than a frame's buffer, including its beginning.
-    long: Box<[u8]>,
+    /// Buffer for a packet of the device, with its virtio-net header.
+    octets: Box<[u8]>,
 }
 
 impl Host {
@@ -48,14 +61,32 @@ impl Host {
     pub fn new(tun: Tun, around: Around, coalesce: bool) -> Self {
         let offloads = tun.offloads();
         Self {
-            tun,
+            tun: Arc::new(tun),
             around,
+            delivery: None,
             takes: Takes {
                 tcp: coalesce && offloads.tcp,
                 udp: coalesce && offloads.udp,
             },
-            long: vec![0; SUPER_PACKET_B + Frame::default().buffer.len()].into_boxed_slice(),
+            octets: vec![0; VnetHeader::LEN + ETHERNET_B + SUPER_PACKET_B].into_boxed_slice(),
         }
+    }
+
+    /// Hands super-packets of many short datagrams up on a separate thread from now on. `clock` tells their lateness.
+    ///
+    /// TCP remains on the caller's thread: its stack answers within the call that hands a segment up, and the answer
+    /// leaves at the time of the segment.
+    ///
+    /// # Errors
+    /// The kernel refuses the thread.
+    pub fn deliver_on_thread(&mut self, clock: Clock) -> io::Result<()> {
+        self.delivery = Some(Delivery::start(Arc::clone(&self.tun), clock)?);
+        Ok(())
+    }
+
+    /// The outcomes of the separate thread since the last call.
+    pub fn delivered(&mut self) -> impl Iterator<Item = Delivered> {
+        self.delivery.iter_mut().flat_map(Delivery::delivered)
     }
 
     /// The offloads that the host's stack leaves to the device.
@@ -96,19 +127,16 @@ impl Host {
         }
         let Around { packet_at, mic_b } = self.around;
         let until = frame.buffer.len() - mic_b;
-        let room_b = until - packet_at;
-        let mut vnet = [0; VnetHeader::LEN];
-        let packet = &mut frame.buffer[packet_at..until];
-        let Some(packet_b) = self.tun.read(&mut vnet, packet, &mut self.long[room_b..])? else {
+        let Some((vnet, packet)) = self.tun.read(&mut self.octets)? else {
             return Ok(Arrival::Nothing);
         };
         // The version is the first field of the IPv4 and IPv6 headers (RFC 791 3.1, RFC 8200 3).
-        let ethertype = match packet[0] >> 4 {
-            4 => EtherType::IPV4,
-            6 => EtherType::IPV6,
+        let ethertype = match packet.first().map(|octet| octet >> 4) {
+            Some(4) => EtherType::IPV4,
+            Some(6) => EtherType::IPV6,
             _ => return Ok(Arrival::Unclassified),
         };
-        let Some(vnet) = VnetHeader::parse(&vnet) else {
+        let Some(vnet) = VnetHeader::parse(vnet) else {
             return Ok(Arrival::Unsplittable);
         };
         let encapsulate = |frame: &mut Frame, packet_b: usize| {
@@ -117,20 +145,21 @@ impl Host {
             frame.addresses = None;
             frame.renew();
         };
+        let room_b = until - packet_at;
         if vnet.gso.is_none() {
             let completed = match vnet.partial {
-                _ if packet_b > room_b => return Ok(Arrival::Unsplittable),
-                Some(partial) => complete_checksum(&mut packet[..packet_b], partial),
+                _ if packet.len() > room_b => return Ok(Arrival::Unsplittable),
+                Some(partial) => complete_checksum(packet, partial),
                 None => Ok(()),
             };
             if completed.is_err() {
                 return Ok(Arrival::Unsplittable);
             }
-            encapsulate(frame, packet_b);
+            frame.buffer[packet_at..packet_at + packet.len()].copy_from_slice(packet);
+            encapsulate(frame, packet.len());
             return Ok(Arrival::Packets(1));
         }
-        self.long[..room_b].copy_from_slice(packet);
-        let Ok(whole) = SuperPacket::new(&vnet, &self.long[..packet_b]) else {
+        let Ok(whole) = SuperPacket::new(&vnet, packet) else {
             return Ok(Arrival::Unsplittable);
         };
         if whole.longest_b() > room_b {
@@ -150,18 +179,16 @@ impl Host {
         Ok(Arrival::Packets(last + 1))
     }
 
-    /// Reads one Ethernet frame in place; its type field becomes the type field of the LLC/SNAP header. Super-packets
+    /// Reads one Ethernet frame; its type field becomes the type field of the LLC/SNAP header. Super-packets
     /// are unsplittable: no sender on such devices relies on segmentation offload.
     fn read_ethernet(&mut self, frame: &mut Frame) -> io::Result<Arrival> {
         let Around { packet_at, mic_b } = self.around;
         let (start, until) = (packet_at - ETHERNET_B, frame.buffer.len() - mic_b);
-        let mut vnet = [0; VnetHeader::LEN];
-        let octets = &mut frame.buffer[start..until];
-        let Some(len_b) = self.tun.read(&mut vnet, octets, &mut self.long)? else {
+        let Some((vnet, octets)) = self.tun.read(&mut self.octets)? else {
             return Ok(Arrival::Nothing);
         };
-        let plain = VnetHeader::parse(&vnet).is_some_and(|vnet| vnet.gso.is_none() && vnet.partial.is_none());
-        if !plain || len_b > octets.len() {
+        let plain = VnetHeader::parse(vnet).is_some_and(|vnet| vnet.gso.is_none() && vnet.partial.is_none());
+        if !plain || octets.len() > until - start {
             return Ok(Arrival::Unsplittable);
         }
         let Some(
@@ -181,7 +208,7 @@ impl Host {
                 high,
                 low,
             ],
-        ) = octets[..len_b].first_chunk::<ETHERNET_B>()
+        ) = octets.first_chunk::<ETHERNET_B>()
         else {
             return Ok(Arrival::Unclassified);
         };
@@ -189,11 +216,12 @@ impl Host {
         if ethertype < TYPES_FROM {
             return Ok(Arrival::Unclassified);
         }
+        frame.buffer[start..start + octets.len()].copy_from_slice(octets);
         LlcSnap {
             ethertype: EtherType(ethertype),
         }
         .emit(&mut frame.buffer[packet_at - LlcSnap::LEN..]);
-        frame.len_b = start + len_b + mic_b;
+        frame.len_b = start + octets.len() + mic_b;
         frame.addresses = Some([
             MacAddr([da0, da1, da2, da3, da4, da5]),
             MacAddr([sa0, sa1, sa2, sa3, sa4, sa5]),
@@ -202,13 +230,14 @@ impl Host {
         Ok(Arrival::Packets(1))
     }
 
-    /// Starts handing packets up to the host.
-    pub fn up(&self) -> Up<'_, '_> {
+    /// Starts handing packets up to the host that were due at `due`, if their lateness counts.
+    pub fn up(&mut self, due: Option<Nanos>) -> Up<'_, '_> {
         Up {
             host: self,
             run: None,
             previous: None,
-            refused: 0,
+            due,
+            handed: Handed::default(),
         }
     }
 
@@ -225,32 +254,59 @@ impl Host {
         usize::from(self.tun.write(&parts).is_err())
     }
 
-    /// Hands a run up to the host; returns the number of refused packets.
-    fn hand_up(&self, run: &Run<'_>) -> usize {
+    /// Hands a run up to the host that was due at `due`, if its lateness counts.
+    fn hand_up(&mut self, run: &Run<'_>, due: Option<Nanos>) -> Handed {
         let head = run.head();
+        let is_many = run.is_of_datagrams() && run.packets() >= MANY && run.payloads()[0].len() <= SHORT_B;
+        if let Some(delivery) = self
+            .delivery
+            .as_mut()
+            .filter(|delivery| is_many || delivery.is_busy())
+        {
+            let parts = [&head[..]].into_iter().chain(run.payloads().iter().copied());
+            delivery.hand_over(parts, run.packets(), due);
+            return Handed {
+                refused: 0,
+                lateness_follows: due.is_some(),
+            };
+        }
         let mut parts: ArrayVec<IoSlice<'_>, { 1 + MAX_PACKETS }> = ArrayVec::new();
         parts.push(IoSlice::new(&head));
         parts.extend(run.payloads().iter().map(|payload| IoSlice::new(payload)));
-        match self.tun.write(&parts) {
-            Ok(()) => 0,
-            Err(_) => run.packets(),
+        Handed {
+            refused: match self.tun.write(&parts) {
+                Ok(()) => 0,
+                Err(_) => run.packets(),
+            },
+            lateness_follows: false,
         }
     }
 }
 
+/// The outcome of handing packets up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handed {
+    /// The number of packets that the host's stack refused so far.
+    pub refused: usize,
+    /// Whether [`Host::delivered`] will return the lateness.
+    pub lateness_follows: bool,
+}
+
 /// Packets on their way up to a host, in order. Packets are not coalesced across a lost MPDU.
 pub struct Up<'h, 'f> {
-    host: &'h Host,
+    host: &'h mut Host,
     run: Option<Run<'f>>,
     previous: Option<u16>,
-    refused: usize,
+    /// When the packets were due, if their lateness counts and the first of them was not handed up yet.
+    due: Option<Nanos>,
+    handed: Handed,
 }
 
 impl<'f> Up<'_, 'f> {
     /// Hands up the packet in a frame.
     pub fn push(&mut self, frame: &'f Frame) {
         if let Some(addresses) = frame.addresses {
-            self.refused += self.host.hand_up_ethernet(addresses, frame);
+            self.handed.refused += self.host.hand_up_ethernet(addresses, frame);
             return;
         }
         let packet = frame.packet(self.host.around);
@@ -261,17 +317,27 @@ impl<'f> Up<'_, 'f> {
             .map(|previous| (previous + 1) % SequenceControl::MODULUS);
         let follows = sequence == next;
         self.previous = sequence;
-        if let Some(run) = &mut self.run {
-            if follows && run.join(packet, false) {
-                return;
-            }
-            self.refused += self.host.hand_up(run);
+        if let Some(run) = &mut self.run
+            && follows
+            && run.join(packet, false)
+        {
+            return;
         }
+        self.hand_up();
         self.run = Some(Run::new(self.host.takes, packet, false));
     }
 
-    /// Hands up the remaining packets; returns the total number of packets that the host's stack refused.
-    pub fn finish(self) -> usize {
-        self.refused + self.run.map_or(0, |run| self.host.hand_up(&run))
+    fn hand_up(&mut self) {
+        if let Some(run) = self.run.take() {
+            let handed = self.host.hand_up(&run, self.due.take());
+            self.handed.refused += handed.refused;
+            self.handed.lateness_follows |= handed.lateness_follows;
+        }
+    }
+
+    /// Hands up the remaining packets; returns the outcome for all packets.
+    pub fn finish(mut self) -> Handed {
+        self.hand_up();
+        self.handed
     }
 }

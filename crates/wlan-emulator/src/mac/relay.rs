@@ -16,6 +16,7 @@ use wlan_host::offload::flow;
 use super::stage::{Way, Which};
 use super::state::{Mac, ends};
 use crate::frames::frame::Frame;
+use crate::frames::host::Host;
 use crate::roster::AP;
 
 impl Mac {
@@ -128,25 +129,36 @@ impl Mac {
         }
     }
 
+    /// Counts what the threads of the hosts have handed up.
+    pub(super) fn count_delivered(&mut self) {
+        for delivered in self.hosts.iter_mut().flat_map(Host::delivered) {
+            self.counters.refused += delivered.refused as u64;
+            if let Some(late) = delivered.late {
+                self.counters.record_lateness(late);
+            }
+        }
+    }
+
     /// Delivers the MSDUs that became available at the last event: a data PPDU arrived, or the sender gave up an MPDU
-    /// that blocked later ones. Checks for replays, then hands each frame up to the host or forwards it.
-    pub(super) fn receive(&mut self) {
+    /// that blocked later ones. Checks for replays, then hands each frame up to the host or forwards it. `due` is the end
+    /// of a PPDU whose lateness counts. Returns whether the host will tell the lateness.
+    pub(super) fn receive(&mut self, due: Option<Nanos>) -> bool {
         let now = self.medium.now();
         let mut arrived = self.medium.deliver().peekable();
         let Some((Delivery { route, receivers, .. }, _)) = arrived.peek() else {
-            return;
+            return false;
         };
         // The emulator sends no group-addressed frames over the air.
         let &[receiver] = *receivers else {
-            return;
+            return false;
         };
         let Some([_, end]) = ends(&mut self.associations, route.from, receiver) else {
-            return;
+            return false;
         };
         // Events without data are processed ahead of their time.
         self.clock.wait_until(now);
         let processed = self.stages.has_processors();
-        let mut up = self.hosts[receiver].up();
+        let mut up = self.hosts[receiver].up(due);
         for (_, frame) in arrived {
             let accepted = end.take_up(frame);
             let frame = &*frame;
@@ -163,7 +175,8 @@ impl Mac {
                 }
             }
         }
-        self.counters.refused += up.finish() as u64;
+        let handed = up.finish();
+        self.counters.refused += handed.refused as u64;
         self.pass_on(|mac, frame| {
             if processed {
                 mac.stage(Which::Processor(receiver), now, Way::Opened, frame);
@@ -171,6 +184,7 @@ impl Mac {
                 mac.bridge(frame, now);
             }
         });
+        handed.lateness_follows
     }
 
     /// Releases all frames that are due at processors and wires by `until` and before the next event of the medium.
@@ -204,12 +218,15 @@ impl Mac {
             self.passing.push(frame);
         }
         stage.handed_up(now);
-        let mut up = self.hosts[host].up();
+        let mut up = self.hosts[host].up(Some(at));
         for frame in &self.passing {
             up.push(frame);
         }
-        self.counters.refused += up.finish() as u64;
-        self.counters.record_lateness(now - at);
+        let handed = up.finish();
+        self.counters.refused += handed.refused as u64;
+        if !handed.lateness_follows {
+            self.counters.record_lateness(now - at);
+        }
         self.pass_on(|mac, frame| mac.pool.give(frame));
     }
 }

@@ -10,7 +10,7 @@
 //! 4. Capture the frames as an observer would see them.
 //! 5. Open the batch, still during its airtime.
 //! 6. When the transmission ends, check for replays (sequential), decapsulate, coalesce to super-packets if configured,
-//!    write to the receiver's TUN device.
+//!    write to the receiver's TUN device. In real time, a thread of the receiver writes many short datagrams.
 //!
 //! If a station's card has its own processor, frames pass through it between steps 1 and 2 and before step 6. The
 //! access point forwards frames for other hosts onto the wire behind it, or back to step 1 (`relay`).
@@ -71,7 +71,17 @@ struct Ahead {
 
 impl Work<Report> for Mac {
     fn work(&mut self) -> io::Result<()> {
-        while self.orders.answer(|| self.report()) {
+        // In virtual time programs take no time, and another thread would only change the order of events.
+        if self.clock.kind() == ClockKind::Real {
+            for host in &mut self.hosts {
+                host.deliver_on_thread(self.clock)?;
+            }
+        }
+        loop {
+            self.count_delivered();
+            if !self.orders.answer(|| self.report()) {
+                return Ok(());
+            }
             if !self.stages.is_empty() {
                 self.catch_up(self.clock.now());
             }
@@ -80,7 +90,6 @@ impl Work<Report> for Mac {
                 self.perform(&ahead)?;
             }
         }
-        Ok(())
     }
 
     fn finish(self) -> io::Result<()> {
@@ -283,22 +292,27 @@ impl Mac {
                     let numbers = arrived.filter_map(|(frame, _)| frame.numbers);
                     capture.end(&ppdu, numbers.map(|numbers| numbers.sequence));
                 }
+                let mut late = None;
                 if is_data(&ppdu) {
                     self.data_on_air -= 1;
                     if received {
                         self.take_fragment(&ppdu);
-                        self.counters
-                            .record_lateness(self.clock.now().saturating_sub(ppdu.end));
+                        late = Some(self.clock.now().saturating_sub(ppdu.end));
                     }
                 }
-                self.receive();
+                let lateness_follows = self.receive(late.map(|_| ppdu.end));
+                if let Some(late) = late.filter(|_| !lateness_follows) {
+                    self.counters.record_lateness(late);
+                }
                 if is_data(&ppdu) {
                     // Packets in the devices arrived at an unknown time since the last read. The end of the
                     // transmission is the latest time that does not make a busy sender seem idle.
                     self.read_arrivals(Whose::All, ppdu.end)?;
                 }
             }
-            Some(Event::Elapsed { .. }) => self.receive(),
+            Some(Event::Elapsed { .. }) => {
+                self.receive(None);
+            }
             None => {}
         }
         self.release_completed();

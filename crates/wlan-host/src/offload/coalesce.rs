@@ -118,6 +118,11 @@ impl<'a> Run<'a> {
         self.payloads.len()
     }
 
+    /// Whether the run is a super-packet of UDP datagrams.
+    pub fn is_of_datagrams(&self) -> bool {
+        self.payloads.len() > 1 && self.headers.as_ref().is_some_and(|headers| !headers.is_tcp)
+    }
+
     /// The octets before the [`payloads`](Self::payloads): the virtio-net header, and, if the run has several packets,
     /// the headers of the super-packet.
     pub fn head(&self) -> Head {

@@ -2,20 +2,18 @@
 
 use std::io::{self, IoSlice};
 
-use wlan_host::offload::VnetHeader;
-use wlan_host::tun::{Offloads, Tun};
+use wlan_host::tun::{Offloads, Read, Tun};
 
 /// A device from which the packets of a host are read and to which its packets are written.
 pub trait Device {
     /// The offloads that the host's stack leaves to the device and accepts from it.
     fn offloads(&self) -> Offloads;
 
-    /// Reads one packet and its virtio-net header. Returns the length of the packet in octets, or `None` if no packet is
-    /// waiting.
+    /// Reads one packet into `octets`, after its virtio-net header. Returns both, or `None` if no packet is waiting.
     ///
     /// # Errors
     /// The device cannot be read.
-    fn read(&self, header: &mut [u8; VnetHeader::LEN], packet: &mut [u8]) -> io::Result<Option<usize>>;
+    fn read<'o>(&self, octets: &'o mut [u8]) -> io::Result<Option<Read<'o>>>;
 
     /// Writes one packet. `parts` are its virtio-net header and the packet, split anywhere.
     ///
@@ -29,8 +27,8 @@ impl Device for Tun {
         Self::offloads(self)
     }
 
-    fn read(&self, header: &mut [u8; VnetHeader::LEN], packet: &mut [u8]) -> io::Result<Option<usize>> {
-        Self::read(self, header, packet, &mut [])
+    fn read<'o>(&self, octets: &'o mut [u8]) -> io::Result<Option<Read<'o>>> {
+        Self::read(self, octets)
     }
 
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {

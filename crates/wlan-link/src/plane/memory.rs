@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_host::offload::{Gso, GsoKind, PartialChecksum, VnetHeader, checksum};
-use wlan_host::tun::Offloads;
+use wlan_host::tun::{Offloads, Read, split};
 
 use super::counters::Counters;
 use super::device::Device;
@@ -96,13 +96,14 @@ impl Device for Host {
         Offloads { tcp: true, udp: true }
     }
 
-    fn read(&self, header: &mut [u8; VnetHeader::LEN], packet: &mut [u8]) -> io::Result<Option<usize>> {
+    fn read<'o>(&self, octets: &'o mut [u8]) -> io::Result<Option<Read<'o>>> {
         if !self.has_packet.replace(false) {
             return Ok(None);
         }
-        *header = self.vnet;
-        packet[..self.packet.len()].copy_from_slice(&self.packet);
-        Ok(Some(self.packet.len()))
+        let octets = &mut octets[..VnetHeader::LEN + self.packet.len()];
+        octets[..VnetHeader::LEN].copy_from_slice(&self.vnet);
+        octets[VnetHeader::LEN..].copy_from_slice(&self.packet);
+        Ok(Some(split(octets)))
     }
 
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {

@@ -13,8 +13,8 @@ use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
 
-/// Maximum octets per read: an Ethernet header and a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
-const PACKET_B: usize = 65_536 + ETHERNET_B;
+/// Maximum octets per read: a virtio-net header, an Ethernet header and a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
+const PACKET_B: usize = VnetHeader::LEN + ETHERNET_B + 65_536;
 
 /// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,15 +263,13 @@ impl Source {
         outlet: &impl Outlet,
         counters: &Outbound,
     ) -> io::Result<bool> {
-        let mut vnet = [0; VnetHeader::LEN];
-        let Some(len_b) = device.read(&mut vnet, &mut self.octets)? else {
+        let Some((vnet, octets)) = device.read(&mut self.octets)? else {
             return Ok(false);
         };
         counters.read.add(1);
-        let octets = &mut self.octets[..len_b];
         let End { role, kind, address } = egress.end();
         let destination = destination(role, kind, table, octets);
-        let parcel = VnetHeader::parse(&vnet)
+        let parcel = VnetHeader::parse(vnet)
             .ok_or(NoParcel::Unsplittable)
             .and_then(|vnet| Parcel::new(kind, vnet, octets));
         match (parcel, destination) {

@@ -81,7 +81,7 @@ impl Link {
     /// The packets that the access point's stack receives; empty if the frame is rejected.
     fn received(&mut self) -> Vec<Vec<u8>> {
         if self.ap.end.take_up(&mut self.frame) {
-            let mut up = self.ap.host.up();
+            let mut up = self.ap.host.up(None);
             up.push(&self.frame);
             up.finish();
         }

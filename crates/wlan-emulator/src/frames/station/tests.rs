@@ -58,7 +58,7 @@ impl Side {
 
     /// Hands up received frames; returns the number of rejected frames.
     fn deliver<'f>(&mut self, frames: impl Iterator<Item = &'f Frame>) -> usize {
-        let mut up = self.host.up();
+        let mut up = self.host.up(None);
         let mut rejected = 0;
         for frame in frames {
             if self.end.accept(frame) {
@@ -67,7 +67,7 @@ impl Side {
                 rejected += 1;
             }
         }
-        assert_eq!(up.finish(), 0, "the stack refuses nothing");
+        assert_eq!(up.finish().refused, 0, "the stack refuses nothing");
         rejected
     }
 
