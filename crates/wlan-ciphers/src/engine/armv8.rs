@@ -18,7 +18,7 @@ pub(super) struct Armv8(());
 
 super::entries!(
     Armv8, "neon,aes",
-    ccm 8, 8 with a key each, or 1 by |m| m,
+    ccm 8 or 1 by |m| m,
     gcm (groups of 4 or 1 x 8),
     lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
 );

@@ -75,7 +75,7 @@ pub enum Backend {
     AesNi,
     /// AVX2 with VAES and VPCLMULQDQ: sixteen frames at a time.
     Vaes256,
-    /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time, 32 if each has its own key.
+    /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time.
     Vaes512,
     /// AES and PMULL of 64-bit Arm: eight frames at a time.
     Armv8,
@@ -388,13 +388,11 @@ unsafe fn groups<M: Entries, const PASS: Pass>(
     order: &[u8],
     one_key: bool,
 ) {
-    // With one key, and with a key each.
-    let [most_shared, most] = match kind.mode {
+    let most = match kind.mode {
         Mode::Ccm => M::CCM_FRAMES,
-        Mode::Gcm => [M::GCM_FRAMES; 2],
-        Mode::Lanes(lanes) => [M::LANES_FRAMES[lanes.ilog2() as usize - 1]; 2],
+        Mode::Gcm => M::GCM_FRAMES,
+        Mode::Lanes(lanes) => M::LANES_FRAMES[lanes.ilog2() as usize - 1],
     };
-    let most = if one_key { most_shared } else { most };
     for order in order.chunks(most) {
         let of = |&member: &u8| &frames[usize::from(member)];
         let Frame { key, len, .. } = of(&order[0]);
@@ -407,12 +405,7 @@ unsafe fn groups<M: Entries, const PASS: Pass>(
             }
             _ => false,
         };
-        let count = match (alone, shared) {
-            (true, _) => 1,
-            (false, true) => most_shared,
-            (false, false) => most,
-        };
-        for order in order.chunks(count) {
+        for order in order.chunks(if alone { 1 } else { most }) {
             // SAFETY: a part of an order is an order. Frames with lanes are a full group with equal numbers of whole
             // chunks, or a single frame.
             unsafe {
@@ -475,8 +468,8 @@ pub(crate) fn perform<T: Task>(kind: Kind, task: T) -> T::Output {
 
 /// The kernels of a machine, with the sizes of their groups and compiled with the machine's instructions.
 trait Entries: Machine {
-    /// Frames of a group of CCM with one key, and with a key each.
-    const CCM_FRAMES: [usize; 2];
+    /// Frames of a group of CCM.
+    const CCM_FRAMES: usize;
     /// Frames of a group of GCM.
     const GCM_FRAMES: usize;
     /// Frames of a group with 2, 4 and 8 lanes.
@@ -509,7 +502,7 @@ trait Entries: Machine {
 }
 
 impl Entries for Portable {
-    const CCM_FRAMES: [usize; 2] = [Portable::LANES; 2];
+    const CCM_FRAMES: usize = Portable::LANES;
     const GCM_FRAMES: usize = 2;
     const LANES_FRAMES: [usize; 3] = [1; 3];
 
@@ -549,14 +542,14 @@ impl Entries for Portable {
 
 /// Implements [`Entries`] for a machine with these target features. Arguments:
 ///
-/// - `ccm`: registers of a group with one key and with a key each, and `$narrow`, which converts the machine to the one that processes a single frame;
+/// - `ccm`: registers of a group, and `$narrow`, which converts the machine to the one that processes a single frame;
 /// - `gcm`: the arguments of [`gcm_entry`];
 /// - `lanes`, for 2, 4 and 8 lanes: the machine, the registers of a frame and the registers of a group.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
         $machine:ty, $features:literal,
-        ccm $ccm:literal, $ccm_each:literal with a key each, or 1 by $narrow:expr,
+        ccm $ccm:literal or 1 by $narrow:expr,
         gcm ($($gcm:tt)*),
         lanes $(($lanes:literal by $by:expr, $registers:literal in $all:literal))*
     ) => {
@@ -587,10 +580,7 @@ macro_rules! entries {
 
         // SAFETY of all calls: a value of this type proves that the CPU has the features. The caller promises the rest.
         impl super::Entries for $machine {
-            const CCM_FRAMES: [usize; 2] = [
-                $ccm * <$machine as super::Machine>::LANES,
-                $ccm_each * <$machine as super::Machine>::LANES,
-            ];
+            const CCM_FRAMES: usize = $ccm * <$machine as super::Machine>::LANES;
             const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
 
             fn perform<T: super::Task>(self, task: T) -> T::Output {
@@ -609,8 +599,7 @@ macro_rules! entries {
                     match order.len() {
                         1 => Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order),
                         _ if const { super::is_half(PASS) } => super::only_one_frame(),
-                        _ if SHARED => Self::run::<super::Ccm<KEYS, $ccm, PASS, true>, _>(self, frames, order),
-                        _ => Self::run::<super::Ccm<KEYS, $ccm_each, PASS, false>, _>(self, frames, order),
+                        _ => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
                     }
                 }
             }
