@@ -190,10 +190,12 @@ fn print_page(limit: Limit, effort: Effort) {
             .map_or_else(|absent| format!("left out: {absent}"), String::from);
         println!("    {:9} {version}", library.name());
     }
-    println!(
-        "\n| frames | payload B | airtoll c/B | % of limit | OpenSSL ratio | ipsec-mb ratio | ipsec-mb by |"
-    );
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
+    print!("\n| frames | payload B | airtoll c/B | % of limit |");
+    for library in Library::ALL {
+        print!(" {} ratio |", library.name());
+    }
+    println!(" fastest library |");
+    println!("| --- |{} --- |", " ---: |".repeat(3 + Library::ALL.len()));
     for case in cases_of_table() {
         let figures =
             measure(case, &[Backend::detect()], effort).unwrap_or_else(|fault| fail(&fault.to_string()));
@@ -212,25 +214,22 @@ fn print_page(limit: Limit, effort: Effort) {
             let share = limit
                 .cycles_per_frame(&case)
                 .map_or(f64::NAN, |least| 100.0 * least / ours);
-            let by = figures
-                .best(of_library(Library::IpsecMb))
-                .map(|figure| figure.who);
-            let by = match by {
-                Some(Who::Peer(interface)) => interface.name(),
-                _ => "",
-            };
+            let fastest = figures.best(|who| matches!(who, Who::Peer(_)));
+            let fastest = fastest.map_or_else(String::new, |figure| figure.who.to_string());
             let sizes = case.sizes.to_string();
-            println!(
-                "| {}{way} | {} | {:.3} | {share:.0} | {} | {} | {by} |",
+            print!(
+                "| {}{way} | {} | {:.3} | {share:.0} |",
                 describe(&case)
                     .replacen(&sizes, "", 1)
                     .replace(" ,", ",")
                     .trim_end(),
                 sizes.trim_end_matches(" B"),
                 ours / figures.payload_b,
-                ratio(Library::OpenSsl),
-                ratio(Library::IpsecMb),
             );
+            for &library in Library::ALL {
+                print!(" {} |", ratio(library));
+            }
+            println!(" {fastest} |");
         }
     }
 }

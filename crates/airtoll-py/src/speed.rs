@@ -33,12 +33,13 @@ pub fn speed_host(py: Python<'_>) -> SpeedHost {
             ghz: clock::ghz(),
             backends: Backend::available().map(Backend::name).collect(),
             libraries: Library::ALL
+                .iter()
                 .map(|library| {
                     let version = library.version();
                     let absent = version.as_ref().err().map(ToString::to_string);
                     (library.name(), version.ok(), absent)
                 })
-                .into(),
+                .collect(),
             cycles_per_aes_round: limit.map(|limit| limit.round()),
             cycles_of_aes_latency: limit.map(|limit| limit.latency),
         }

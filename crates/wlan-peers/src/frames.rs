@@ -75,7 +75,7 @@ pub(crate) struct Packet {
     pub(crate) aad: [u8; 32],
     pub(crate) aad_b: u32,
     /// Offset of the payload in the buffer.
-    text: u32,
+    pub(crate) text: u32,
     pub(crate) text_b: u32,
     mic: u32,
     pub(crate) key: u32,

@@ -1,5 +1,9 @@
-//! OpenSSL and libipsec-mb, opened at run time by `openssl.c` and `ipsec_mb.c`.
+//! The libraries beside the engine: OpenSSL and libipsec-mb, opened at run time by `openssl.c` and `ipsec_mb.c`, and with
+//! the feature `crates` AWS-LC and ring.
 #![allow(unsafe_code)]
+
+#[cfg(feature = "crates")]
+mod crates;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
@@ -17,6 +21,12 @@ pub enum Library {
     OpenSsl,
     /// Intel's Multi-Buffer Crypto for IPsec, libipsec-mb 1 or 2.
     IpsecMb,
+    /// AWS-LC, Amazon's fork of BoringSSL, from the crate `aws-lc-sys`.
+    #[cfg(feature = "crates")]
+    AwsLc,
+    /// The crate `ring`, with code of BoringSSL.
+    #[cfg(feature = "crates")]
+    Ring,
 }
 
 /// An interface of a library.
@@ -32,6 +42,12 @@ pub enum Interface {
     Burst,
     /// libipsec-mb's functions for a single frame.
     Direct,
+    /// AWS-LC's `EVP_AEAD`.
+    #[cfg(feature = "crates")]
+    Aead,
+    /// ring's `LessSafeKey`.
+    #[cfg(feature = "crates")]
+    LessSafeKey,
 }
 
 /// Why a library is unavailable.
@@ -46,8 +62,15 @@ pub enum Absent {
 }
 
 impl Library {
-    /// All.
-    pub const ALL: [Library; 2] = [Library::OpenSsl, Library::IpsecMb];
+    /// All that are built in or can be opened.
+    pub const ALL: &[Library] = &[
+        Library::OpenSsl,
+        Library::IpsecMb,
+        #[cfg(feature = "crates")]
+        Library::AwsLc,
+        #[cfg(feature = "crates")]
+        Library::Ring,
+    ];
 
     /// A short name.
     #[must_use]
@@ -55,6 +78,10 @@ impl Library {
         match self {
             Library::OpenSsl => "openssl",
             Library::IpsecMb => "ipsec-mb",
+            #[cfg(feature = "crates")]
+            Library::AwsLc => "AWS-LC",
+            #[cfg(feature = "crates")]
+            Library::Ring => "ring",
         }
     }
 
@@ -63,13 +90,10 @@ impl Library {
     /// # Errors
     /// Each kind of [`Absent`].
     pub fn version(self) -> Result<&'static str, Absent> {
-        static OPENED: [OnceLock<Result<String, Absent>>; 2] = [const { OnceLock::new() }; 2];
+        static OPENED: [OnceLock<Result<String, Absent>>; Library::ALL.len()] =
+            [const { OnceLock::new() }; Library::ALL.len()];
         let opened = OPENED[self as usize].get_or_init(|| {
-            let package = match self {
-                Library::OpenSsl => "libssl-dev",
-                Library::IpsecMb => "libipsec-mb-dev",
-            };
-            let shim = self.shim().ok_or(Absent::NotBuiltIn(package))?;
+            let shim = self.shim()?;
             let mut text = null();
             // SAFETY: `load` stores a pointer to a string that lives until the program ends.
             let (failed, text) = unsafe {
@@ -97,18 +121,29 @@ impl Library {
             (Library::OpenSsl, Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256) => &[Evp],
             (Library::IpsecMb, Suite::Ccmp128 | Suite::Ccmp256) => &[Job, Burst],
             (Library::IpsecMb, Suite::Gcmp128 | Suite::Gcmp256) => &[Job, Burst, Direct],
+            // AWS-LC has CCM with a nonce of 13 octets for AES-128 only.
+            #[cfg(feature = "crates")]
+            (Library::AwsLc, Suite::Ccmp128 | Suite::Gcmp128 | Suite::Gcmp256) => &[Interface::Aead],
+            #[cfg(feature = "crates")]
+            (Library::Ring, Suite::Gcmp128 | Suite::Gcmp256) => &[Interface::LessSafeKey],
             _ => &[],
         }
     }
 
-    fn shim(self) -> Option<&'static Shim> {
+    fn shim(self) -> Result<&'static Shim, Absent> {
         match self {
             #[cfg(openssl)]
-            Library::OpenSsl => Some(&shims::OPENSSL),
+            Library::OpenSsl => Ok(&shims::OPENSSL),
+            #[cfg(not(openssl))]
+            Library::OpenSsl => Err(Absent::NotBuiltIn("libssl-dev")),
             #[cfg(ipsec_mb)]
-            Library::IpsecMb => Some(&shims::IPSEC_MB),
-            #[cfg(not(all(openssl, ipsec_mb)))]
-            _ => None,
+            Library::IpsecMb => Ok(&shims::IPSEC_MB),
+            #[cfg(not(ipsec_mb))]
+            Library::IpsecMb => Err(Absent::NotBuiltIn("libipsec-mb-dev")),
+            #[cfg(feature = "crates")]
+            Library::AwsLc => Ok(&crates::AWS_LC),
+            #[cfg(feature = "crates")]
+            Library::Ring => Ok(&crates::RING),
         }
     }
 }
@@ -120,6 +155,10 @@ impl Interface {
         match self {
             Interface::Evp | Interface::Rc4 => Library::OpenSsl,
             Interface::Job | Interface::Burst | Interface::Direct => Library::IpsecMb,
+            #[cfg(feature = "crates")]
+            Interface::Aead => Library::AwsLc,
+            #[cfg(feature = "crates")]
+            Interface::LessSafeKey => Library::Ring,
         }
     }
 
@@ -132,6 +171,10 @@ impl Interface {
             Interface::Job => "job",
             Interface::Burst => "burst",
             Interface::Direct => "direct",
+            #[cfg(feature = "crates")]
+            Interface::Aead => "EVP_AEAD",
+            #[cfg(feature = "crates")]
+            Interface::LessSafeKey => "LessSafeKey",
         }
     }
 }
@@ -152,6 +195,10 @@ fn has_rc4() -> bool {
 fn has_rc4() -> bool {
     false
 }
+
+/// `MODE_CCM` and `MODE_GCM` of `peers.h`.
+const MODE_CCM: c_int = 0;
+const MODE_GCM: c_int = 1;
 
 /// `struct setup` of `peers.h`.
 #[repr(C)]
@@ -224,11 +271,11 @@ impl Run {
     /// turn. `None` if the library cannot be set up.
     pub(crate) fn new(interface: Interface, mut frames: Frames, keys: &[Vec<u8>], open: bool) -> Option<Run> {
         interface.library().version().ok()?;
-        let shim = interface.library().shim()?;
+        let shim = interface.library().shim().ok()?;
         let suite = frames.suite;
         let (mode, is_rc4) = match suite {
-            Suite::Ccmp128 | Suite::Ccmp256 => (0, false),
-            Suite::Gcmp128 | Suite::Gcmp256 => (1, false),
+            Suite::Ccmp128 | Suite::Ccmp256 => (MODE_CCM, false),
+            Suite::Gcmp128 | Suite::Gcmp256 => (MODE_GCM, false),
             Suite::Wep40 | Suite::Wep104 => (2, true),
             _ => return None,
         };

@@ -84,3 +84,19 @@ fn libipsec_mb_agrees() {
         assert_eq!(took_part(Library::IpsecMb, suite), interfaces, "{suite:?}");
     }
 }
+
+#[cfg(feature = "crates")]
+#[test]
+fn libraries_of_crates_io_agree() {
+    for (library, suites) in [
+        (
+            Library::AwsLc,
+            &[Suite::Ccmp128, Suite::Gcmp128, Suite::Gcmp256][..],
+        ),
+        (Library::Ring, &[Suite::Gcmp128, Suite::Gcmp256]),
+    ] {
+        for &suite in suites {
+            assert_eq!(took_part(library, suite), 1, "{library:?}, {suite:?}");
+        }
+    }
+}
