@@ -1,9 +1,9 @@
-//! The engine beside OpenSSL and libipsec-mb, in one process. See `README.md` here.
+//! The engine beside OpenSSL and libipsec-mb and, with the feature `crates`, AWS-LC and ring. See `README.md` here.
 
 use std::time::Duration;
 
 use wlan_ciphers::{Backend, Lanes, Suite};
-use wlan_peers::{Case, Effort, Figures, Library, Limit, Sizes, Who, clock, measure};
+use wlan_peers::{Case, Effort, Figures, Interface, Library, Limit, Sizes, Who, clock, measure};
 
 const USAGE: &str = "usage: peers [--rounds N] [--all | --markdown]";
 
@@ -176,7 +176,10 @@ fn print_page(limit: Limit, effort: Effort) {
         "describes the method. c/B: core cycles per byte of payload. Ratio: the library's time over airtoll's. The"
     );
     println!(
-        "rows with \"prepared\" give airtoll packets with prepared nonce and AAD, as the libraries take them.\n"
+        "rows with \"prepared\" give airtoll packets with prepared nonce and AAD, as the libraries take them."
+    );
+    println!(
+        "A dash: the library does not support the suite. The last column has the library with the least time.\n"
     );
     println!("    CPU       {}", clock::cpu_model().unwrap_or_default());
     println!(
@@ -207,15 +210,16 @@ fn print_page(limit: Limit, effort: Effort) {
             let Some(ours) = best(&figures, ours) else {
                 continue;
             };
-            let ratio = |library| {
-                best(&figures, of_library(library))
-                    .map_or_else(|| "-".to_string(), |theirs| format!("{:.2}x", theirs / ours))
+            let peer = |accepts: &dyn Fn(Interface) -> bool| {
+                let figure = figures.best(|who| matches!(who, Who::Peer(interface) if accepts(interface)))?;
+                match (figure.who, figure.cycles_per_frame) {
+                    (Who::Peer(interface), Some(theirs)) => Some((interface, theirs.median / ours)),
+                    _ => None,
+                }
             };
             let share = limit
                 .cycles_per_frame(&case)
                 .map_or(f64::NAN, |least| 100.0 * least / ours);
-            let fastest = figures.best(|who| matches!(who, Who::Peer(_)));
-            let fastest = fastest.map_or_else(String::new, |figure| figure.who.to_string());
             let sizes = case.sizes.to_string();
             print!(
                 "| {}{way} | {} | {:.3} | {share:.0} |",
@@ -227,9 +231,18 @@ fn print_page(limit: Limit, effort: Effort) {
                 ours / figures.payload_b,
             );
             for &library in Library::ALL {
-                print!(" {} |", ratio(library));
+                match peer(&|interface| interface.library() == library) {
+                    Some((by, ratio)) if library.interfaces(case.suite).len() > 1 => {
+                        print!(" {ratio:.2}x {} |", by.name());
+                    }
+                    Some((_, ratio)) => print!(" {ratio:.2}x |"),
+                    None => print!(" - |"),
+                }
             }
-            println!(" {fastest} |");
+            match peer(&|_| true) {
+                Some((interface, ratio)) => println!(" {interface}, {ratio:.2}x |"),
+                None => println!(" - |"),
+            }
         }
     }
 }

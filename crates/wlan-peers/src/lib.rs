@@ -9,9 +9,10 @@
 //! 4. [`measure_parts()`] does the same for the parts of sealing and opening a frame: MIC, cipher, and both;
 //! 5. [`Limit`]: the limit of this CPU's AES unit and multiplier, for comparison with the figures.
 //!
-//! This crate does not link to a library. If a library's header is present at build time, a shim in C opens the library
-//! at run time; [`Library::version`] returns the reason if it is not usable. `docs/explanation/ciphers.md` describes
-//! how figures are measured and what they include.
+//! By default, this crate does not link to a library. If a library's header is present at build time, a shim in C opens
+//! the library at run time; [`Library::version`] returns the reason if the library is not usable. The feature `crates`
+//! links AWS-LC and ring; only `make -C benches/peers newest` enables it. `docs/explanation/ciphers.md` describes how
+//! figures are measured and what they include.
 //!
 //! `unsafe` is confined to [`clock`], for the time stamp counter and chains of instructions, and [`library`], for the
 //! shims.

@@ -1,5 +1,5 @@
-//! The libraries beside the engine: OpenSSL and libipsec-mb, opened at run time by `openssl.c` and `ipsec_mb.c`, and with
-//! the feature `crates` AWS-LC and ring.
+//! The libraries beside the engine. `openssl.c` and `ipsec_mb.c` open OpenSSL and libipsec-mb at run time. The feature
+//! `crates` links AWS-LC and ring.
 #![allow(unsafe_code)]
 
 #[cfg(feature = "crates")]
@@ -121,7 +121,7 @@ impl Library {
             (Library::OpenSsl, Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256) => &[Evp],
             (Library::IpsecMb, Suite::Ccmp128 | Suite::Ccmp256) => &[Job, Burst],
             (Library::IpsecMb, Suite::Gcmp128 | Suite::Gcmp256) => &[Job, Burst, Direct],
-            // AWS-LC has CCM with a nonce of 13 octets for AES-128 only.
+            // AWS-LC's `EVP_AEAD` supports CCM with AES-128 only.
             #[cfg(feature = "crates")]
             (Library::AwsLc, Suite::Ccmp128 | Suite::Gcmp128 | Suite::Gcmp256) => &[Interface::Aead],
             #[cfg(feature = "crates")]

@@ -19,7 +19,7 @@ trait Key: Sized {
     fn new(mode: c_int, key: &[u8], mic_b: usize) -> Option<Self>;
     /// Encrypts `text` in place and writes the MIC. Returns whether it succeeded.
     fn seal(&self, nonce: &[u8; 16], aad: &[u8], text: &mut [u8], mic: &mut [u8]) -> bool;
-    /// Decrypts, in place, a text that its MIC follows. Returns whether the MIC is right.
+    /// Decrypts the first `text_b` octets in place. The MIC follows them. Returns whether the MIC is correct.
     fn open(&self, nonce: &[u8; 16], aad: &[u8], text_and_mic: &mut [u8], text_b: usize) -> bool;
 }
 
@@ -41,7 +41,7 @@ const fn shim<K: Key>(load: unsafe extern "C" fn(*mut *const c_char) -> c_int) -
 
 unsafe extern "C" fn new<K: Key>(setup: *const Setup) -> *mut c_void {
     let octets = |n: c_int| n.unsigned_abs() as usize;
-    // SAFETY: the caller gives a setup, whose keys are `key_count` keys of `key_b` octets.
+    // SAFETY: the caller passes a valid setup, whose `keys` points to `key_count` keys of `key_b` octets.
     let (setup, keys) = unsafe {
         let setup = &*setup;
         let keys_b = octets(setup.key_b) * octets(setup.key_count);
@@ -62,7 +62,7 @@ unsafe extern "C" fn run<K: Key>(
     packets: *const Packet,
     count: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives what `new` returned, and `count` packets.
+    // SAFETY: the caller passes the pointer that `new` returned, and `count` packets.
     let (this, packets) = unsafe {
         let packets = slice::from_raw_parts(packets, count.unsigned_abs() as usize);
         (&*this.cast::<Keys<K>>(), packets)
@@ -88,14 +88,14 @@ unsafe extern "C" fn run<K: Key>(
 }
 
 unsafe extern "C" fn free<K: Key>(this: *mut c_void) {
-    // SAFETY: the caller gives what `new` returned, once.
+    // SAFETY: the caller passes the pointer that `new` returned, and frees it only once.
     drop(unsafe { Box::from_raw(this.cast::<Keys<K>>()) });
 }
 
 pub(super) const AWS_LC: Shim = shim::<AwsLc>(load_aws_lc);
 
 unsafe extern "C" fn load_aws_lc(text: *mut *const c_char) -> c_int {
-    // SAFETY: the caller gives a place for the pointer. The text is a constant that ends with zero.
+    // SAFETY: the caller passes a valid address for the pointer. The text is a constant that ends with zero.
     unsafe { text.write(AWSLC_VERSION_NUMBER_STRING.as_ptr().cast()) };
     0
 }
@@ -178,12 +178,12 @@ pub(super) const RING: Shim = shim::<LessSafeKey>(load_ring);
 unsafe extern "C" fn load_ring(text: *mut *const c_char) -> c_int {
     static VERSION: OnceLock<CString> = OnceLock::new();
     let version = VERSION.get_or_init(|| CString::new(version_of_ring()).unwrap_or_default());
-    // SAFETY: the caller gives a place for the pointer.
+    // SAFETY: the caller passes a valid address for the pointer.
     unsafe { text.write(version.as_ptr()) };
     0
 }
 
-/// The version in the lock file: ring itself does not tell it.
+/// The version in the lock file, because ring does not export its version.
 fn version_of_ring() -> &'static str {
     let lock = include_str!("../../../../Cargo.lock");
     let entry = lock.split_once("name = \"ring\"\nversion = \"");
