@@ -187,11 +187,8 @@ fn print_page(limit: Limit, effort: Effort) {
         env!("CARGO_PKG_VERSION"),
         Backend::detect()
     );
-    for library in Library::ALL {
-        let version = library
-            .version()
-            .map_or_else(|absent| format!("left out: {absent}"), String::from);
-        println!("    {:9} {version}", library.name());
+    for &library in Library::ALL {
+        println!("    {:9} {}", library.name(), version(library));
     }
     print!("\n| frames | payload B | airtoll c/B | % of limit |");
     for library in Library::ALL {
@@ -220,14 +217,10 @@ fn print_page(limit: Limit, effort: Effort) {
             let share = limit
                 .cycles_per_frame(&case)
                 .map_or(f64::NAN, |least| 100.0 * least / ours);
-            let sizes = case.sizes.to_string();
+            let [doing, conditions] = work(&case);
             print!(
-                "| {}{way} | {} | {:.3} | {share:.0} |",
-                describe(&case)
-                    .replacen(&sizes, "", 1)
-                    .replace(" ,", ",")
-                    .trim_end(),
-                sizes.trim_end_matches(" B"),
+                "| {doing}{conditions}{way} | {} | {:.3} | {share:.0} |",
+                case.sizes.to_string().trim_end_matches(" B"),
                 ours / figures.payload_b,
             );
             for &library in Library::ALL {
@@ -274,11 +267,8 @@ fn main() {
     if markdown {
         return print_page(limit, effort);
     }
-    for library in Library::ALL {
-        match library.version() {
-            Ok(version) => println!("{}: {version}", library.name()),
-            Err(absent) => println!("{}: left out: {absent}", library.name()),
-        }
+    for &library in Library::ALL {
+        println!("{}: {}", library.name(), version(library));
     }
     println!(
         "engine backends {backends:?}; AES-128 takes at least {:.2} cycles per block, {:.2} with AES-NI",
@@ -313,17 +303,30 @@ fn fail(message: &str) -> ! {
 }
 
 fn describe(case: &Case) -> String {
+    let [doing, conditions] = work(case);
+    format!("{doing} {}{conditions}", case.sizes)
+}
+
+/// The suite and operation of a case, and its conditions except the sizes.
+fn work(case: &Case) -> [String; 2] {
     let Case {
         suite,
-        sizes,
         open,
         key_each,
         one_by_one,
+        ..
     } = case;
     let doing = if *open { "open" } else { "seal" };
     let keys = if *key_each { ", one key per frame" } else { "" };
     let batch = if *one_by_one { ", one by one" } else { "" };
-    format!("{suite:?} {doing} {sizes}{keys}{batch}")
+    [format!("{suite:?} {doing}"), format!("{keys}{batch}")]
+}
+
+/// The version of a library, or why it is left out.
+fn version(library: Library) -> String {
+    library
+        .version()
+        .map_or_else(|absent| format!("left out: {absent}"), String::from)
 }
 
 fn print(figures: &Figures, limit: Limit) {

@@ -223,7 +223,6 @@ impl PaperLanes {
     }
 }
 
-/// A_i of CCM (RFC 3610 section 2.3).
 /// Sets the Protected bit and writes the CCMP header.
 fn emit(job: &mut SealJob<'_>) {
     job.mpdu[1] |= ccmp::PROTECTED_IN_OCTET_1;
@@ -231,6 +230,7 @@ fn emit(job: &mut SealJob<'_>) {
     job.mpdu[job.header_len..][..ccmp::HEADER_LEN].copy_from_slice(&header);
 }
 
+/// A_i of CCM (RFC 3610 section 2.3).
 fn counter_block(blocks: &Blocks, count: u16) -> Block {
     let mut block = blocks.counter.to_le_bytes();
     block[14..].copy_from_slice(&count.to_be_bytes());
