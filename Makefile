@@ -134,7 +134,7 @@ dist: $(VENV)/.dist
 bench: system-run build
 	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))
 
-bench-air: system-run build
+bench-air: system-run system-bench build
 	$(VENV)/bin/python benches/air.py --stored docs/measurements/air.md $(if $(WRITE),--write $(WRITE))
 
 bench-link: system-run system-bench build
