@@ -15,7 +15,7 @@ pub(super) struct AesNi(());
 super::entries!(
     AesNi, "aes,pclmulqdq,ssse3,sse4.1",
     ccm 8 or 1 by |m| m,
-    gcm (pipeline of 4 rows, short frames 1 of 2 rows, 1 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows),
+    gcm (pipeline of 4 rows or 4 with a key each, short frames 1 of 2 rows, 1 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows),
     lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
 );
 

@@ -15,7 +15,8 @@
 //!
 //! Three things keep the CPU's AES unit and its multiplier busy:
 //!
-//! 1. A step encrypts several rows at once: all rows of up to `LANES` [`short`] frames, or `U` rows of a [`long`] one.
+//! 1. A step encrypts several rows at once: all rows of up to `LANES` [`short`] frames, or `U` rows of a [`long`] one or
+//!    of one that has no other frame beside it ([`alone`]).
 //! 2. The products of a step are placed between the AES rounds of the next step, also from one frame to the next.
 //! 3. The products are only added. The sums of `LANES` frames, one per lane, are reduced together ([`finish`]).
 //!
@@ -337,35 +338,23 @@ fn finish<M: Pipelined, const PASS: Pass>(m: M, frames: &mut [Frame<'_, '_>], or
     hand_out::<PASS>(&mics, frames, order);
 }
 
-/// Round keys 0 to 9 and the last one, in every lane. A step reads the four more of AES-256 from the schedule.
+/// Round keys 0 to 9 and the last one of frames that share a key, in every lane. A step reads the four more of AES-256
+/// from the schedule. For other frames, a step reads all round keys from the schedule, which leaves more registers for
+/// rows.
 struct RoundKeys<M: Machine> {
     rounds: [M::Block; ROUNDS + 1],
     last: M::Block,
 }
 
 impl<M: Pipelined> RoundKeys<M> {
-    /// Whether a step of `G` frames with a key each takes the keys from here. Keys of several frames do not fit the
-    /// registers, and those of one lane are in memory in the same form.
-    const fn are_loaded<const G: usize>() -> bool {
-        G == 1 && M::LANES > 1
-    }
-
     #[inline(always)]
     fn new(m: M, key: &Schedule) -> Self {
-        let mut keys = RoundKeys {
-            rounds: [m.zero(); ROUNDS + 1],
-            last: m.zero(),
-        };
-        keys.load(m, key);
-        keys
-    }
-
-    #[inline(always)]
-    fn load(&mut self, m: M, key: &Schedule) {
+        let mut rounds = [m.zero(); ROUNDS + 1];
         for round in 0..=ROUNDS {
-            self.rounds[round] = m.splat(&key.rounds[round]);
+            rounds[round] = m.splat(&key.rounds[round]);
         }
-        self.last = m.splat(&key.rounds[if key.kind.keys > ROUNDS + 2 { 14 } else { 10 }]);
+        let last = m.splat(&key.rounds[if key.kind.keys > ROUNDS + 2 { 14 } else { 10 }]);
+        RoundKeys { rounds, last }
     }
 }
 
@@ -414,7 +403,8 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
     ///
     /// # Safety
     /// The frames have these rows. The first step is at row 0 and the last one ends with the last row. If `SHARED`, all
-    /// frames have the key of `keys`, and the effects of the counts of these rows, or of all counts, are computed.
+    /// frames have the key of `keys`, and the effects of the counts of these rows, or of all counts, are computed. If not,
+    /// neither `keys` nor `effects` is used.
     #[inline(always)]
     unsafe fn step<
         const PASS: Pass,
@@ -431,9 +421,8 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
         effects: &Effects,
         row: usize,
     ) -> [M::Block; G] {
-        let is_loaded = SHARED || RoundKeys::<M>::are_loaded::<G>();
         let key = |g: usize, round: usize| {
-            if is_loaded {
+            if SHARED {
                 keys.rounds[round]
             } else {
                 m.splat(&frames[g].key.rounds[round])
@@ -504,7 +493,7 @@ impl<M: Pipelined, const U: usize, const G: usize> Run<M, U, G> {
         }
         let mut masks = [m.zero(); G];
         for g in 0..G {
-            let last_key = if is_loaded {
+            let last_key = if SHARED {
                 keys.last
             } else {
                 m.splat(&frames[g].key.rounds[if is_aes_256 { 14 } else { 10 }])
@@ -552,30 +541,62 @@ impl<M: Pipelined> Sums<M> {
     }
 }
 
-/// Makes a pass over frames of `R` rows, one after another.
+/// Makes a pass over frames, one after another, `U` rows per step. Unlike [`short`] and [`long`], it completes a frame
+/// before it starts the next one, so the time to the MIC of a single frame is as short as possible.
 ///
 /// # Safety
-/// `order` contains no frame twice. The frames have `R` rows each.
+/// `order` contains no frame twice.
 #[inline(always)]
-pub(super) unsafe fn alone<M: Pipelined, const PASS: Pass, const R: usize>(
+pub(super) unsafe fn alone<M: Pipelined, const PASS: Pass, const U: usize>(
     m: M,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
+    const { assert!((M::LANES * U).is_power_of_two() && M::LANES * U <= COUNTS) };
     let effects = Effects([MaybeUninit::uninit(); COUNTS]);
-    for place in 0..order.len() {
-        let frame = &frames[usize::from(order[place])];
+    for &member in order {
+        let frame = &mut frames[usize::from(member)];
         let keys = RoundKeys::new(m, frame.key);
-        let mut run = Run::<M, R, 1>::empty(m, frame.key);
-        // SAFETY: the frame has R rows.
-        let [mask] = unsafe { run.step::<PASS, R, 0, true, true, false>(m, [frame], &keys, &effects, 0) };
-        run.start_last(m, 0, frame, blocks(frame), mask);
-        for row in 0..R {
-            run.multiply(m, 0, row);
+        let mut run = Run::<M, U, 1>::empty(m, frame.key);
+        let rows = rows_of(M::LANES, frame.len);
+        // SAFETY: the steps together have `rows` rows, as has the frame, and the last step ends with the last row. No frame
+        // shares a key here.
+        unsafe {
+            if rows <= U {
+                with_count!(rows, U, T => {
+                    let [mask] = run.step::<PASS, T, 0, true, true, false>(m, [frame], &keys, &effects, 0);
+                    run.start_last(m, 0, frame, blocks(frame), mask);
+                    for row in 0..T {
+                        run.multiply(m, 0, row);
+                    }
+                });
+            } else {
+                let [mask] = run.step::<PASS, U, 0, true, false, false>(m, [frame], &keys, &effects, 0);
+                let mut runs = Runs {
+                    left: blocks(frame),
+                    steps: 0,
+                };
+                runs.start(m, &mut run, frame, mask);
+                let mut row = U;
+                while row + U < rows {
+                    run.step::<PASS, U, U, false, false, false>(m, [frame], &keys, &effects, row);
+                    runs.advance(m, &mut run, frame, mask);
+                    row += U;
+                }
+                with_count!(rows - row, U, T => {
+                    run.step::<PASS, T, U, false, true, false>(m, [frame], &keys, &effects, row);
+                    runs.advance(m, &mut run, frame, mask);
+                    for row in 0..T {
+                        run.multiply(m, 0, row);
+                    }
+                });
+            }
         }
-        let mut sums = [m.no_products(); MOST];
-        sums[0] = add_lengths(m, run.sums[0], frame);
-        finish::<M, PASS>(m, frames, &order[place..=place], &sums);
+        if authenticates(PASS) {
+            let sum = add_lengths(m, run.sums[0], frame);
+            let hash = m.ghash_order(m.add_lanes(m.reduce(close(m, sum))));
+            frame.take_mic::<PASS>(m.lanes(hash)[0]);
+        }
     }
 }
 
@@ -599,7 +620,7 @@ pub(super) unsafe fn short<
         return;
     };
     let key = frames[usize::from(first)].key;
-    let mut keys = RoundKeys::new(m, key);
+    let keys = RoundKeys::new(m, key);
     let mut effects = Effects([MaybeUninit::uninit(); COUNTS]);
     if SHARED {
         effects.compute(m, key, R);
@@ -612,9 +633,6 @@ pub(super) unsafe fn short<
             if K * G < M::LANES {
                 let group: &[u8; G] = order[place + K * G..].first_chunk().expect("a multiple of LANES");
                 let group = group.map(|member| &frames[usize::from(member)]);
-                if !SHARED && RoundKeys::<M>::are_loaded::<G>() {
-                    keys.load(m, group[0].key);
-                }
                 // SAFETY: the frames have R rows each, and if SHARED, the key of `keys` and `effects`.
                 let masks = unsafe { run.step::<PASS, R, R, true, true, SHARED>(m, group, &keys, &effects, 0) };
                 let before = (K * G + M::LANES - G) % M::LANES;
@@ -705,7 +723,7 @@ pub(super) unsafe fn long<M: Pipelined, const PASS: Pass, const SHARED: bool, co
         return;
     };
     let Frame { len, key, .. } = frames[usize::from(longest)];
-    let mut keys = RoundKeys::new(m, key);
+    let keys = RoundKeys::new(m, key);
     let mut effects = Effects([MaybeUninit::uninit(); COUNTS]);
     if SHARED {
         effects.compute(m, key, rows_of(M::LANES, len));
@@ -717,9 +735,6 @@ pub(super) unsafe fn long<M: Pipelined, const PASS: Pass, const SHARED: bool, co
     let mut pending = U;
     for (place, &member) in order.iter().enumerate() {
         let frame = &frames[usize::from(member)];
-        if !SHARED && RoundKeys::<M>::are_loaded::<1>() {
-            keys.load(m, frame.key);
-        }
         // SAFETY: the frame has more than U rows.
         let [mask] = unsafe {
             with_count!(pending, U, P => {

@@ -638,8 +638,9 @@ use entries;
 /// The part of [`Entries`] for GCM. Arguments:
 ///
 /// - `gcm` in groups: frames of a group, and chunks per step of a single frame;
-/// - `gcm_pipeline`: rows per step of a long frame; chunks per step of a single long frame if it is processed as a group
-///   instead; and how many short frames of a number of rows are processed at a time.
+/// - `gcm_pipeline`: rows per step of a long frame, if it shares its key with other frames or not; and how many short
+///   frames of a number of rows are processed at a time. A frame without others beside it has as many rows per step as
+///   one with its own key.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! gcm_entry {
     (groups of $gcm:literal or 1 x $chunks:literal) => {
@@ -662,7 +663,7 @@ macro_rules! gcm_entry {
         }
     };
     (
-        pipeline of $step:literal rows $(or 1 x $chunks:literal)?,
+        pipeline of $step:literal rows or $own:literal with a key each,
         short frames $($together:literal of $rows:literal rows),+
     ) => {
         const GCM_FRAMES: usize = super::WINDOW;
@@ -674,7 +675,7 @@ macro_rules! gcm_entry {
             order: &[u8],
         ) {
             const SHORT: usize = *[$($rows),+].last().unwrap();
-            const { assert!($step <= SHORT) };
+            const { assert!($step <= SHORT && $own <= SHORT) };
             let mut rest = order;
             while let [longest, ..] = rest {
                 let lanes = <Self as super::Machine>::LANES;
@@ -683,21 +684,15 @@ macro_rules! gcm_entry {
                 // SAFETY: as above. These frames have `rows` rows each, or more than `SHORT` rows.
                 unsafe {
                     match (rows, alike.len()) {
-                        $(($rows, 1) => Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, alike),)+
-                        // A single frame fills no pipeline.
-                        $(_ if alike.len() == 1 => {
-                            Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, alike);
-                        })?
-                        _ if alike.len() == 1 => {
-                            Self::run::<super::LongGcm<PASS, false, $step>, _>(self, frames, alike);
-                        }
+                        (_, 1) => Self::run::<super::GcmAlone<PASS, $own>, _>(self, frames, alike),
                         _ if const { super::is_half(PASS) } => super::only_one_frame(),
                         $(($rows, _) => {
                             let (together, left) = alike.split_at(alike.len() / lanes * lanes);
                             Self::run::<super::ShortGcm<PASS, SHARED, $rows, $together>, _>(self, frames, together);
-                            Self::run::<super::ShortGcmAlone<PASS, $rows>, _>(self, frames, left);
+                            Self::run::<super::GcmAlone<PASS, $own>, _>(self, frames, left);
                         })+
-                        _ => Self::run::<super::LongGcm<PASS, SHARED, $step>, _>(self, frames, alike),
+                        _ if SHARED => Self::run::<super::LongGcm<PASS, true, $step>, _>(self, frames, alike),
+                        _ => Self::run::<super::LongGcm<PASS, false, $own>, _>(self, frames, alike),
                     }
                 }
                 rest = others;
@@ -759,16 +754,16 @@ impl<M: Machine, const KEYS: usize, const G: usize, const U: usize, const PASS: 
     }
 }
 
-/// GCM over frames of `R` rows, one after another.
+/// GCM over frames, one after another, `U` rows per step.
 #[cfg(target_arch = "x86_64")]
-struct ShortGcmAlone<const PASS: Pass, const R: usize>;
+struct GcmAlone<const PASS: Pass, const U: usize>;
 
 #[cfg(target_arch = "x86_64")]
-impl<M: Pipelined, const PASS: Pass, const R: usize> Kernel<M> for ShortGcmAlone<PASS, R> {
+impl<M: Pipelined, const PASS: Pass, const U: usize> Kernel<M> for GcmAlone<PASS, U> {
     #[inline(always)]
     unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
-        // SAFETY: the caller promises frames of R rows.
-        unsafe { gcm_pipeline::alone::<M, PASS, R>(m, frames, order) };
+        // SAFETY: the caller promises that `order` contains no frame twice.
+        unsafe { gcm_pipeline::alone::<M, PASS, U>(m, frames, order) };
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Vaes256(());
 super::entries!(
     Vaes256, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
     ccm 8 or 1 by Vaes256::aesni,
-    gcm (pipeline of 4 rows, short frames 2 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows, 1 of 9 rows),
+    gcm (pipeline of 4 rows or 4 with a key each, short frames 2 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows, 1 of 9 rows),
     lanes (2 by |m| m, 1 in 4) (4 by |m| m, 2 in 4) (8 by |m| m, 4 in 4)
 );
 

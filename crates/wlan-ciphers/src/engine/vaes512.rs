@@ -17,7 +17,7 @@ pub(super) struct Vaes512(());
 super::entries!(
     Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
     ccm 4 or 1 by Vaes512::aesni,
-    gcm (pipeline of 4 rows or 1 x 4, short frames 4 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows),
+    gcm (pipeline of 4 rows or 8 with a key each, short frames 4 of 1 rows, 2 of 2 rows, 2 of 3 rows, 1 of 4 rows, 1 of 5 rows, 1 of 6 rows, 1 of 7 rows, 1 of 8 rows),
     lanes (2 by Vaes512::vaes256, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
 
