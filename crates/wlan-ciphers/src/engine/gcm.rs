@@ -15,6 +15,8 @@
 //! Each lane has its own hash, over every `LANES`th block, until the end: one chunk advances it by `LANES` powers of
 //! the hash key. Products are summed over runs of chunks and reduced once per run. At the end each lane is multiplied
 //! by the power given by the distance of its last block from the end of the frame, and the lanes are summed.
+//!
+//! On x86-64, `gcm_pipeline` takes the place of this kernel.
 #![allow(unsafe_code)]
 
 use core::mem::offset_of;
