@@ -31,10 +31,10 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     stub(tmp_path, "env", "echo installed >&2")
     stub(tmp_path, "apt-get", 'echo "apt-get $*"')
     assert install(tmp_path) == [
-        "installing Debian packages with sudo apt-get: iputils-ping wireguard-tools",
+        "installing Debian packages with sudo apt-get: iputils-ping iperf wireguard-tools",
         "apt-get -qq update",
     ]
-    for program in ("ping", "wg"):
+    for program in ("ping", "iperf", "wg"):
         stub(tmp_path, program, "")
     assert install(tmp_path) == []
 
