@@ -49,6 +49,12 @@ def test_throughput_weighs_intervals_by_their_length() -> None:
     ) == {"r1/throughput": pytest.approx(20e6)}
 
 
+@given(st.floats(-1e3, 1e3), st.lists(st.integers(1, 10 * S), min_size=1, max_size=5))
+def test_the_mean_of_equal_values_is_that_value(value: float, lengths_ns: list[int]) -> None:
+    intervals = (sample("snr", value, probe="radio", endpoint="link", dur_ns=length) for length in lengths_ns)
+    assert numbers(*intervals) == {"r1/snr": value}
+
+
 def test_warm_up_does_not_count() -> None:
     assert numbers(
         sample("throughput", 1e6, phase="warmup"),

@@ -137,7 +137,11 @@ def _weighted_mean(rows: Rows) -> float:
     """Mean of the values weighted by the lengths of their intervals; instants have equal weights."""
     weight = rows.dur_ns.astype(float)
     total = float(weight.sum())
-    return float((rows.value * weight).sum()) / total if total > 0 else _mean(rows)
+    if total <= 0:
+        return _mean(rows)
+    # Differences from the first value, so that the mean of equal values is that value.
+    first = float(rows.value[0])
+    return first + float(((rows.value - first) * weight).sum()) / total
 
 
 def _p99(rows: Rows) -> float | None:
