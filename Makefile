@@ -1,38 +1,54 @@
-# make run   installs missing packages, builds, runs the quickstart study and prints the path of its report
-# make check runs the linters and the fast tests, in under three minutes
-# make test  runs everything that continuous integration runs
-# make docs  builds the documentation site in target/site
-# make dist  builds the wheels and the source distribution in target/dist
+# make run       installs missing packages, builds, runs the quickstart study and prints the path of its report
+# make check     runs the linters and the fast tests, in about a minute after a change
+# make test      runs everything that continuous integration runs
+# make test-long runs the exhaustive variants of the tests, too
+# make docs      builds the documentation site in target/site
+# make dist      builds the wheels and the source distribution in target/dist
 
 PYTHON ?= python3
 VENV := .venv
 AIRTOLL := $(VENV)/bin/airtoll
 STUDY ?= studies/quickstart.toml
 
+# One make at a time works in a checkout: the first make holds a lock, and runs the goals in a second make.
+ifndef AIRTOLL_LOCKED
+GOALS := $(or $(MAKECMDGOALS),run)
+.PHONY: $(GOALS)
+$(firstword $(GOALS)):
+	+@tools/locked.sh $(MAKE) --no-print-directory $(GOALS)
+$(wordlist 2,$(words $(GOALS)),$(GOALS)):
+	@:
+else
+
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-cards bench-papers bench-hosts bench-faults bench-decrypt bench-coverage bench-report bench-startup bench-agent bench-studies bench-virtual fuzz mutants clean
-.PHONY: guest system-build system-guest system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
+# Without compiled modules, each start of the command takes a second more, and tests start it hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
 
 run: system-run build
 	$(AIRTOLL) run $(STUDY)
 
-build: $(VENV)/.built
+build: $(VENV)/.installed $(VENV)/.built
 
-$(VENV)/.packages: pyproject.toml tools/constraints.txt tools/dependencies.py
+# The Python packages of a first run. The other targets add the groups that they use: .dev, .rtl, .synth, .docs, .dist.
+$(VENV)/.packages: pyproject.toml tools/constraints.txt tools/requirements.py
 	@tools/system-packages.sh build
-	$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python tools/dependencies.py dev
-	$(VENV)/bin/pip install --upgrade 'pip>=25.1'
-	$(VENV)/bin/pip install --group dev
-	$(VENV)/bin/python tools/dependencies.py | $(VENV)/bin/pip install --requirement /dev/stdin
+	@tools/prerequisites.sh $(PYTHON)
+	@$(PYTHON) -m venv $(VENV)
+	@tools/install.sh $(VENV) build
 	@touch $@
 
-RUST_SOURCES := Cargo.toml Cargo.lock \
+# Only the metadata of the package and its command: the build changes neither.
+$(VENV)/.installed: $(VENV)/.packages $(VENV)/.built pyproject.toml Cargo.toml tools/build_backend.py
+	@PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python tools/explained.py pip install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+RUST_SOURCES := Cargo.toml Cargo.lock tools/build.sh \
     $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs' -o -name '*.[ch]')
 
 # The version contains the commit. This file changes only when the commit changes.
@@ -41,7 +57,12 @@ $(VENV)/.commit: FORCE | $(VENV)/.packages
 	@cmp -s $@.new $@ || cp $@.new $@
 
 $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-deps --no-build-isolation --editable .
+	+@tools/build.sh $(VENV)/bin/python
+	@touch $@
+
+# Groups of Python packages that only some targets use.
+$(VENV)/.dev $(VENV)/.rtl $(VENV)/.synth $(VENV)/.docs $(VENV)/.dist: $(VENV)/.packages | $(VENV)/.installed
+	@tools/install.sh $(VENV) $(@:$(VENV)/.%=%)
 	@touch $@
 
 system-build system-run system-test system-bench system-rtl system-armv8 system-guest:
@@ -76,16 +97,7 @@ test-armv8: system-armv8
 test-miri:
 	+tools/miri.sh
 
-# Only the tests of the hardware require these packages. After the build, because two runs of pip would disturb each other.
-$(VENV)/.rtl: $(VENV)/.packages | $(VENV)/.built
-	@$(VENV)/bin/python tools/dependencies.py rtl
-	$(VENV)/bin/pip install --group rtl
-	@touch $@
-
-$(VENV)/.synth: $(VENV)/.rtl
-	@$(VENV)/bin/python tools/dependencies.py synth
-	$(VENV)/bin/pip install --group synth
-	@touch $@
+$(VENV)/.synth: | $(VENV)/.rtl
 
 rtl-tools: system-rtl build $(VENV)/.rtl
 rtl-synth-tools: rtl-tools $(VENV)/.synth
@@ -98,20 +110,15 @@ guest: build system-guest
 	-$(AIRTOLL) lab build
 
 # Three processes on two cores, because many tests wait: for emulated air, timeouts and other programs.
-test-python: build
+test-python: build $(VENV)/.dev
 	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile
-
-$(VENV)/.docs: $(VENV)/.packages | $(VENV)/.built
-	@$(VENV)/bin/python tools/dependencies.py docs
-	$(VENV)/bin/pip install --group docs
-	@touch $@
 
 # Fails on broken links and missing pages. The variable silences an advertisement.
 docs: build $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 	@echo "documentation: $(abspath target/site/index.html)"
 
-lint: build
+lint: build $(VENV)/.dev
 	cargo fmt --all --check
 	+cargo clippy --workspace --all-targets --quiet -- -D warnings
 	+tools/no-std.sh
@@ -121,11 +128,6 @@ lint: build
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python tools/prose.py
-
-$(VENV)/.dist: $(VENV)/.packages
-	@$(VENV)/bin/python tools/dependencies.py dist
-	$(VENV)/bin/pip install --group dist
-	@touch $@
 
 # The wheels and the source distribution, in target/dist.
 dist: $(VENV)/.dist
@@ -190,3 +192,13 @@ picture:
 clean:
 	cargo clean --quiet
 	rm -rf $(VENV)
+
+bench-build:
+	$(VENV)/bin/python benches/build.py --stored docs/measurements/build.md $(if $(WRITE),--write $(WRITE))
+
+.PHONY: FORCE build run check test test-long docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
+.PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
+    -studies -virtual) bench
+.PHONY: $(addprefix system-,build run test bench guest rtl armv8) $(addprefix test-,rust armv8 miri python rtl)
+
+endif

@@ -36,7 +36,7 @@ CASES = (
 
 
 def _connect() -> AgentHost:
-    return AgentHost(Connection("machine", [str(binary.program()), "serve"]))
+    return AgentHost(Connection("machine", [str(binary.local()), "serve"]))
 
 
 @contextmanager

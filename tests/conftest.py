@@ -66,6 +66,6 @@ def airtoll(
 @pytest.fixture
 def host() -> Iterator[AgentHost]:
     """The machine of the tests, through an agent."""
-    agent = str(binary.program())
+    agent = str(binary.local())
     with Connection("here", [agent, "serve"]) as connection:
         yield AgentHost(connection)

@@ -5,9 +5,11 @@ no git repository, so it contains the commit in a file, which build.rs reads. It
 """
 
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import licences
 import maturin
@@ -19,6 +21,7 @@ from maturin import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+from wheel.wheelfile import WheelFile
 
 __all__ = [
     "build_editable",
@@ -33,6 +36,7 @@ __all__ = [
 
 _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "tools/commit.sh"
+_BUILD = _ROOT / "tools/build.sh"
 _AGENT = _ROOT / "tools/agent.sh"
 _COMMIT = _ROOT / "crates/airtoll-py/commit"
 _SCRIPT_OF_CHARTS = _ROOT / "python/airtoll/report/pages/templates/vega.js"
@@ -47,15 +51,6 @@ def _removed_afterwards(path: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _agent_beside() -> Iterator[None]:
-    """Build the agent at the same time: both builds end with a linker that uses one core."""
-    with subprocess.Popen([_AGENT]) as agent:
-        yield
-        if agent.wait() != 0:
-            raise SystemExit(f"{_AGENT.name} failed")
-
-
 def _write_script_of_charts() -> None:
     if _SCRIPT.is_file() or not _SCRIPT_OF_CHARTS.is_file():  # otherwise the source distribution contains it
         vega.write(_SCRIPT_OF_CHARTS)
@@ -66,10 +61,15 @@ def build_editable(
     config_settings: Mapping[str, str] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build the wheel of an editable installation and return its file name."""
-    _write_script_of_charts()
-    with _agent_beside():
-        return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    """Build in place, and return the file name of a wheel that points Python to the sources."""
+    subprocess.run([_BUILD, sys.executable], check=True)
+    with TemporaryDirectory() as folder:
+        information = maturin.prepare_metadata_for_build_editable(folder, config_settings)
+        (Path(folder) / "airtoll.pth").write_text(f"{_ROOT / 'python'}\n")
+        name = f"{information.removesuffix('.dist-info')}-py3-none-any.whl"
+        with WheelFile(Path(wheel_directory) / name, "w") as wheel:
+            wheel.write_files(folder)
+    return name
 
 
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None = None) -> str:

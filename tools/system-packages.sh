@@ -79,14 +79,23 @@ else
     exit 0
 fi
 echo "installing Debian packages with ${as_root:+$as_root }apt-get:$missing$useful"
-export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# Prints one line that says what to do if apt-get fails. Another apt-get may hold its lock for a while.
+apt_get() {
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1; then
+        reason=$(grep -m 1 '^E:' "$log" || tail -n 1 "$log")
+        echo "airtoll: apt-get $1 failed (${reason#E: }); remove the cause, or install by hand: apt-get install$missing$useful" >&2
+        return 2
+    fi
+}
 # A package list from an older image may name versions that are no longer served: refresh it first.
-$as_root apt-get -qq update || [ -z "$missing" ]
+apt_get update || [ -z "$missing" ] || exit 2
 install() {
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+    apt_get install -y --no-install-recommends "$@"
 }
 # shellcheck disable=SC2086 # lists of words
-[ -z "$missing" ] || install $missing
+[ -z "$missing" ] || install $missing || exit 2
 # The package of FreeRADIUS starts a server; the tests start their own.
 case "$missing " in
 *" freeradius "*) $as_root systemctl disable --quiet --now freeradius 2>/dev/null || true ;;

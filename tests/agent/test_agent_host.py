@@ -27,7 +27,7 @@ def worker_of(host: AgentHost) -> int:
 
 
 def test_the_program_is_small_enough_to_copy() -> None:
-    assert binary.program().stat().st_size < 3_000_000
+    assert binary.local().stat().st_size < 3_000_000
 
 
 def test_a_command_has_its_status_and_both_streams(host: AgentHost) -> None:
@@ -44,7 +44,7 @@ def test_a_command_that_cannot_start_says_why(host: AgentHost) -> None:
 @settings(max_examples=20)
 @given(octets=st.binary(max_size=300_000))
 def test_output_arrives_octet_for_octet(octets: bytes) -> None:
-    agent = str(binary.program())
+    agent = str(binary.local())
     with (
         Connection("here", [agent, "serve"]) as connection,
         AgentHost(connection).popen(["cat"], stdin=True) as cat,
@@ -83,7 +83,7 @@ def test_a_command_that_hangs_is_killed_with_its_output_kept(host: AgentHost) ->
 
 @pytest.mark.parametrize("end", ["closed", "worker killed", "supervisor killed"])
 def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
-    agent = str(binary.program())
+    agent = str(binary.local())
     with Connection("here", [agent, "serve"]) as connection:
         host = AgentHost(connection)
         folder = Path(host.folder())

@@ -15,7 +15,7 @@ from airtoll.errors import AirtollError
 
 @pytest.fixture
 def host() -> Iterator[AgentHost]:
-    argv = [str(binary.program()), "serve"]
+    argv = [str(binary.local()), "serve"]
     with Connection("machine", argv) as connection:
         yield AgentHost(connection)
 

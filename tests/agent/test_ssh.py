@@ -33,7 +33,7 @@ def test_the_agent_is_copied_once_and_serves(way: Ssh, tmp_path: Path) -> None:
         assert host.run(["uname"], 5).stdout == b"Linux\n"
         host.connection.close()
         (copy,) = copies(tmp_path)
-        assert copy.name == f"airtoll-agent-{binary.checksum(binary.program())}"
+        assert copy.name == f"airtoll-agent-{binary.checksum(binary.local())}"
         assert copy.stat().st_mode & 0o777 == 0o700
         written_ns.add(copy.stat().st_mtime_ns)
     assert len(written_ns) == 1
@@ -58,7 +58,7 @@ def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
     assert host.run(["uname"], 5).returncode == 0
     host.connection.close()
     assert copies(tmp_path) == [copy]
-    assert copy.read_bytes() == binary.program().read_bytes()
+    assert copy.read_bytes() == binary.local().read_bytes()
 
 
 def test_a_changed_host_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from airtoll.agent import binary
 from airtoll.ciphers import speed
 
-ENGINE = [str(binary.program()), "engine"]
+ENGINE = [str(binary.local()), "engine"]
 
 
 def measured(suite: str, payload_b: int = 1436) -> dict[str, float]:

@@ -58,7 +58,7 @@ def network(level: str) -> Network:
 @contextmanager
 def ends(journal: HostJournal) -> Iterator[tuple[Hostapd, OwnStation, StationByHand]]:
     """An access point on wlan0 and a station on wlan1."""
-    agent = str(binary.program())
+    agent = str(binary.local())
     with ExitStack() as stack:
         hosts = []
         for name in ("ap", "sta"):
@@ -164,7 +164,7 @@ def killed(*, agents: bool = False) -> dict[str, Any]:
     while any(Path(f"/proc/{process}").exists() for process in supervisors) and time.monotonic() < until_s:
         time.sleep(0.1)
     alone = interfaces()
-    agent = str(binary.program())
+    agent = str(binary.local())
     with HostJournal(INVENTORY) as journal, Connection("new", [agent, "serve"]) as connection:
         host = AgentHost(connection)
         found = {"failures": journal.replay(lambda _: host), "pending": len(journal.pending())}

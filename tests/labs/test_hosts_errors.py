@@ -116,7 +116,7 @@ def test_a_wpa_supplicant_that_does_not_answer(tmp_path: Path) -> None:
     agent = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
     agent.chmod(0o755)
     copy = agent / "agent"
-    copy.write_bytes(binary.program().read_bytes())
+    copy.write_bytes(binary.local().read_bytes())
     copy.chmod(0o755)
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)

@@ -55,7 +55,7 @@ wlan0: CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid="airtoll" auth_failures=1 duratio
     ],
 )
 def test_a_station_that_does_not_join_says_why_in_one_line(printed: str, reason: str) -> None:
-    agent = str(binary.program())
+    agent = str(binary.local())
     with Connection("sta", [agent, "serve"]) as connection:
         process = AgentHost(connection).popen(["printf", "%s", printed])
         with pytest.raises(AirtollError) as error:

@@ -30,7 +30,7 @@ class PlainHost(AgentHost):
 
     def __init__(self, name: str, prefix: Sequence[str] = (), path: Path | None = None) -> None:
         """`path` is the first directory in which programs are searched."""
-        agent = str(binary.program())
+        agent = str(binary.local())
         environment = [] if path is None else ["env", f"PATH={path}:{os.environ['PATH']}"]
         connection = Connection(name, [*prefix, *environment, agent, "serve"])
         CONNECTIONS.append(connection)

@@ -1,4 +1,10 @@
-"""The agent's program for a processor architecture. It is static: of the host, it requires only the kernel."""
+"""The agent's program, for this machine and for the machines behind SSH.
+
+- `local`: the agent for namespaces, guests and this machine. A build in a checkout makes it with the libraries and the
+  optimization of the extension.
+- `program`: the agent for a processor architecture. It is static: of the host, it requires only the kernel. A wheel
+  contains it. A checkout builds it at first use.
+"""
 
 import hashlib
 import platform
@@ -9,7 +15,7 @@ from typing import Final
 from airtoll.errors import AirtollError
 
 FOLDER: Final = Path(__file__).parent / "programs"
-"""The programs that the build made: airtoll-agent-ARCHITECTURE."""
+"""The programs that the build made: airtoll-agent-ARCHITECTURE, and in a checkout airtoll-agent."""
 
 _SAME: Final = {"amd64": "x86_64", "arm64": "aarch64", "armv7l": "armv7", "armv8l": "armv7"}
 """Names of an architecture that uname(1) prints beside Rust's."""
@@ -30,9 +36,15 @@ def checksums() -> dict[str, str]:
     return found
 
 
-def program(machine: str | None = None) -> Path:
-    """The agent for a machine (`uname -m`), or for this one. Raises AirtollError if the build has none."""
-    name = architecture(machine or platform.machine())
+def local() -> Path:
+    """The agent for this machine. Raises AirtollError if the build has none."""
+    file = FOLDER / "airtoll-agent"
+    return file if file.is_file() else program(platform.machine())
+
+
+def program(machine: str) -> Path:
+    """The static agent for a machine (`uname -m`). Raises AirtollError if the build has none."""
+    name = architecture(machine)
     file = FOLDER / f"airtoll-agent-{name}"
     if not file.is_file():
         built = sorted(path.name.removeprefix("airtoll-agent-") for path in FOLDER.glob("airtoll-agent-*"))

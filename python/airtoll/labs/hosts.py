@@ -598,7 +598,7 @@ def _ping(system: OperatingSystem, address: str) -> list[str]:
 
 
 def _local(name: str, become: Sequence[str] = ()) -> AgentHost:
-    command = [*become, str(binary.program()), "serve"]
+    command = [*become, str(binary.local()), "serve"]
     try:
         # A shell reports a missing command as the hosts behind SSH do.
         return AgentHost(Connection(name, ["sh", "-c", 'exec "$@"', "sh", *command] if become else command))

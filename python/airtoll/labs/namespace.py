@@ -21,7 +21,7 @@ class NamespaceHost(AgentHost):
     def __init__(self, name: str, emulator_pid: int, namespace_fd: int, *, user_namespace: bool) -> None:
         """`namespace_fd`: the emulator's file descriptor of the host's network namespace."""
         self.namespace = f"/proc/{emulator_pid}/fd/{namespace_fd}"
-        agent = str(binary.program())
+        agent = str(binary.local())
         enter = [
             "nsenter",
             *(["--preserve-credentials", f"--user=/proc/{emulator_pid}/ns/user"] if user_namespace else []),

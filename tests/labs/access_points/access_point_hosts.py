@@ -86,7 +86,7 @@ def network(level: str, profile: SecurityProfile | None = None, **words: Any) ->
 
 def reach(state: Path, name: str) -> AgentHost:
     """A host of this machine. The programs of the stand-in come first in its search path."""
-    agent = str(binary.program())
+    agent = str(binary.local())
     path = f"{state / 'bin'}:{os.environ['PATH']}"
     return AgentHost(Connection(name, ["env", f"PATH={path}", agent, "serve"]))
 
