@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from falls import falls
+from falls import falls, rises
 from rich.console import Console
 
 
@@ -24,7 +24,10 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
         help=f"measure this section, and keep the others of FILE: {', '.join(by_name)}",
     )
     parser.add_argument(
-        "--stored", type=Path, metavar="PAGE", help="name the ratios that fell since this page"
+        "--stored",
+        type=Path,
+        metavar="PAGE",
+        help="name the ratios that fell and the CPU times that rose since this page",
     )
     arguments = parser.parse_args()
     path: Path | None = arguments.write
@@ -39,6 +42,8 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
     print(page)
     for fallen in falls(stored, page):
         console.print(f"fell: {fallen}")
+    for risen in rises(stored, page):
+        console.print(f"rose: {risen}")
     if path is not None:
         path.write_text(_with_sections(path, parts) if arguments.only else page, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Benchmarks name the ratios that fell since the stored page."""
+"""Benchmarks name the ratios that fell and the CPU times that rose since the stored page."""
 
 import subprocess
 import sys
@@ -21,6 +21,13 @@ PAGE = """# Speed
 |  | TCP, Mbit/s | TCP / UDP relative to wireguard-go |
 | --- | --- | --- |
 | no tunnel | 27711 | 10.99 / 4.24 |
+
+## Build
+
+| stage | CPU s | wall s |
+| --- | ---: | ---: |
+| extension | 300 | 160 |
+| study | 4 | 80 |
 """
 
 
@@ -51,11 +58,16 @@ def test_a_ratio_that_fell_is_named_by_its_row_and_column(tmp_path: Path) -> Non
 
 def test_absolute_figures_small_changes_and_rises_are_not_named(tmp_path: Path) -> None:
     changes = (("19.2", "1.2"), ("27711", "3"), ("8.97x", "8.2x"), ("2.72x", "5x"), ("| 43 |", "| 40 |"))
-    assert compared(tmp_path, *changes) == (0, ["no ratio fell"])
+    assert compared(tmp_path, *changes) == (0, ["no ratio fell, and no CPU time rose"])
+
+
+def test_a_cpu_time_that_rose_is_named_if_the_rise_is_large(tmp_path: Path) -> None:
+    changes = (("| 300 |", "| 390 |"), ("| 4 |", "| 8 |"), ("| 80 |", "| 160 |"))
+    assert compared(tmp_path, *changes) == (1, ["Build, extension, CPU s: 390, stored 300 (+90)"])
 
 
 def test_rows_that_only_one_page_has_are_not_compared(tmp_path: Path) -> None:
-    assert compared(tmp_path, ("| wep40 |", "| tkip |"), ("## Link", "## Tunnel")) == (0, ["no ratio fell"])
+    assert compared(tmp_path, ("| wep40 |", "| tkip |"), ("## Link", "## Tunnel")) == (0, ["no ratio fell, and no CPU time rose"])
 
 
 def test_the_pages_with_ratios_have_some() -> None:
