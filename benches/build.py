@@ -51,7 +51,7 @@ for word; do [ "$previous" = --crate-name ] && crate=$word; previous=$word; done
 exec /usr/bin/time --quiet --append --output "$CRATES" --format "%U %S ${crate:--}" "$@"
 """
 """Notes the CPU time of each call of rustc."""
-DURATION: Final = re.compile(r"^([\\d.]+)s (?:call|setup) +(\\S+)", re.MULTILINE)
+DURATION: Final = re.compile(r"^([\d.]+)s (?:call|setup) +(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Clone:
         )
         wall_s = time.perf_counter() - began
         if done.returncode not in (0, 1 if "airtoll run" in command else 0):  # 1: invalid runs
-            sys.exit(f"{command} failed:\\n{done.stdout}{done.stderr}")
+            sys.exit(f"{command} failed:\n{done.stdout}{done.stderr}")
         return Stage(name, _children_s() - before, wall_s, done.stdout)
 
     def crates(self) -> dict[str, float]:
@@ -122,7 +122,7 @@ def _children_s() -> float:
 def _table(stages: list[Stage]) -> str:
     rows = [f"| {stage.name} | {stage.cpu_s:.0f} | {stage.wall_s:.0f} |" for stage in stages]
     total = f"| **total** | {sum(each.cpu_s for each in stages):.0f} | {sum(each.wall_s for each in stages):.0f} |"
-    return "\\n".join(["| stage | CPU s | wall s |", "| --- | ---: | ---: |", *rows, total])
+    return "\n".join(["| stage | CPU s | wall s |", "| --- | ---: | ---: |", *rows, total])
 
 
 def _largest(name: str, unit: str, found: dict[str, float]) -> str:
@@ -130,7 +130,7 @@ def _largest(name: str, unit: str, found: dict[str, float]) -> str:
         f"| `{each}` | {value:.0f} |"
         for each, value in sorted(found.items(), key=lambda item: -item[1])[:LARGEST]
     ]
-    return "\\n".join([f"| {name} | {unit} |", "| --- | ---: |", *rows])
+    return "\n".join([f"| {name} | {unit} |", "| --- | ---: |", *rows])
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def both_commands() -> str:
         test = clone.stages(TEST)
         crates_of_tests = clone.crates()
     durations = {test: float(seconds) for stage in test for seconds, test in DURATION.findall(stage.output)}
-    return "\\n\\n".join(
+    return "\n\n".join(
         [
             "## `make run`",
             _table(run),
@@ -173,7 +173,7 @@ def both_commands() -> str:
 if __name__ == "__main__":
     publish(
         "What `make run` and `make test` cost from nothing.",
-        "# Building and testing\\n\\nMade by `make bench-build WRITE=docs/measurements/build.md`, in a fresh clone without "
-        "incremental compilation. Each stage reports the CPU time of all its processes.",
+        "# Building and testing\n\nMade by `make bench-build WRITE=docs/measurements/build.md`, in a fresh clone "
+        "without incremental compilation. Each stage reports the CPU time of all its processes.",
         [both_commands],
     )

@@ -59,7 +59,7 @@ def _write_script_of_charts() -> None:
 def build_editable(
     wheel_directory: str,
     config_settings: Mapping[str, str] | None = None,
-    metadata_directory: str | None = None,
+    metadata_directory: str | None = None,  # noqa: ARG001
 ) -> str:
     """Build in place, and return the file name of a wheel that points Python to the sources."""
     subprocess.run([_BUILD, sys.executable], check=True)
