@@ -1,9 +1,10 @@
-"""The build back end: maturin, with the hosts' agent, the script of the charts, the commit and the licence notices.
+"""The build back end: maturin, with airtoll's programs, the script of the charts, the commit and the licence notices.
 
 A wheel is built in a checkout, where `crates/airtoll-py/build.rs` asks git for the commit. A source distribution has
 no git repository, so it contains the commit in a file, which build.rs reads. It also contains the script of the charts.
 """
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -38,6 +39,7 @@ _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "tools/commit.sh"
 _BUILD = _ROOT / "tools/build.sh"
 _AGENT = _ROOT / "tools/agent.sh"
+_PEERS = _ROOT / "tools/peers.sh"
 _COMMIT = _ROOT / "crates/airtoll-py/commit"
 _SCRIPT_OF_CHARTS = _ROOT / "python/airtoll/report/pages/templates/vega.js"
 _NOTICES = _ROOT / "python/airtoll/THIRD-PARTY-LICENSES"
@@ -49,6 +51,13 @@ def _removed_afterwards(path: Path) -> Iterator[Path]:
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def _build_peers(config_settings: Mapping[str, str] | None) -> None:
+    """Build the program of `airtoll ciphers`, with Zig for the same target if Zig links the extension module."""
+    arguments = shlex.split((config_settings or {}).get("build-args", ""))
+    target = [arguments[arguments.index("--target") + 1]] if "--zig" in arguments else []
+    subprocess.run([_PEERS, *target], check=True)
 
 
 def _write_script_of_charts() -> None:
@@ -91,6 +100,7 @@ def build_wheel(
     """Build the wheel and return its file name."""
     _write_script_of_charts()
     subprocess.run([_AGENT], check=True)
+    _build_peers(config_settings)
     with _removed_afterwards(_NOTICES) as path:
         licences.write(path)
         return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

@@ -1,4 +1,4 @@
-"""Collect the licence notices of the crates in the extension module and of the script of the charts.
+"""Collect the licence notices of the crates in a wheel and of the script of the charts.
 
     tools/licences.py FILE      write the notices to FILE
 
@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "airtoll-py"
+PACKAGES = ("airtoll-py", "wlan-peers")
+"""The extension module, with the agent, and the program of `airtoll ciphers`."""
 NOTICES = ("LICEN[CS]E*", "COPYING*", "COPYRIGHT*", "NOTICE*", "UNLICENSE*")
 """The files of a crate that contain its notices, as patterns."""
 
 
 def crates(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """The packages of other projects that `PACKAGE` is linked with, by name and version.
+    """The packages of other projects that `PACKAGES` are linked with, by name and version.
 
     Build scripts and procedural macros run at compile time, so their code is not in the binary.
     """
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    to_visit = [identity for identity, package in packages.items() if package["name"] == PACKAGE]
+    to_visit = [identity for identity, package in packages.items() if package["name"] in PACKAGES]
     found = set(to_visit)
     while to_visit:
         for dependency in nodes[to_visit.pop()]["deps"]:
@@ -61,7 +62,7 @@ def document(packages: Sequence[dict[str, Any]]) -> str:
         # A crate without a licence file states its licence and authors in its manifest only.
         for text in list(notices(package)) or [f"Licence: {package['license']}\nAuthors: {authors}"]:
             applies_to[text].append(name)
-    parts = ["The extension module of airtoll contains the following crates from https://crates.io/.\n"]
+    parts = ["The binaries of airtoll contain the following crates from https://crates.io/.\n"]
     parts += [f"{package['name']} {package['version']}: {package['license']}" for package in packages]
     for text, names in applies_to.items():
         parts += ["", "=" * 100, f"Notice for {', '.join(names)}:", "", text]

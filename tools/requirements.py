@@ -3,8 +3,8 @@
 usage: python tools/requirements.py GROUP [--missing]
 
 A group is `build`, which is what a first run requires (the build system and the dependencies of the package), or one of
-the dependency groups. `dev` also has the extras of the package. With `--missing`, print one line that names the packages
-which pip is about to install into the environment of this interpreter, or nothing if it has all of them.
+the dependency groups. `dev` also has the extras of the package. With `--missing`, print one line that names the
+packages which pip is about to install into the environment of this interpreter, or nothing if it has all of them.
 """
 
 import re

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run, test, bench, guest, rtl or armv8.
+# Installs the Debian packages that are missing for a purpose: build, run, test, bench, peers, guest, rtl or armv8.
 set -eu
 
 case "${1:?purpose}" in
 build)
     wanted="cc:gcc ld:binutils"
-    # Optional: libraries that `airtoll ciphers` compares with.
+    ;;
+peers)
+    wanted="cc:gcc"
+    # Optional: the headers of the libraries that `airtoll ciphers` compares with.
     compares="airtoll ciphers"
     headers="openssl/evp.h:libssl-dev"
     [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"

@@ -81,53 +81,6 @@ def decrypt_capture(
     progress: Callable[[int], object],
 ) -> tuple[int, int, int, dict[str, int], str | None, list[CaptureStation], list[bytes]]: ...
 
-SPEED_BATCH: int  # frames per measured batch
-
-class SpeedHost:
-    cpu_model: str | None
-    ghz: float | None
-    backends: list[str]  # slowest first
-    libraries: list[tuple[str, str | None, str | None]]  # name, version, why it is absent
-    cycles_per_aes_round: float | None  # per block, at the throughput of the widest instructions
-    cycles_of_aes_latency: float | None
-
-class Speed:
-    implementation: str
-    interface: str | None
-    gbit_per_s: float
-    gbit_per_s_quartiles: tuple[float, float]
-    cycles_per_byte: float | None
-    cycles_per_byte_quartiles: tuple[float, float] | None
-
-class SpeedCase:
-    payload_b: float
-    limit_cycles_per_byte: float | None
-    limited_by: str | None
-    speeds: list[Speed]  # fastest first
-
-def speed_host() -> SpeedHost: ...
-def speed_suites() -> list[str]: ...
-def measure_speed(
-    suite: str,
-    size_b: int | None,
-    opening: bool,
-    key_each: bool,
-    one_by_one: bool,
-    backend: str,
-    within_s: float,
-) -> SpeedCase: ...
-
-class PartSpeed:
-    part: str  # mic, cipher, seal, open
-    us: float  # per frame, median
-    us_quartiles: tuple[float, float]
-    slices: int  # number of valid measurement slices
-    cycles: float | None  # of the core, per frame
-
-def measure_parts(  # ValueError, RuntimeError: one line
-    scheme: str, payload_b: int, backend: str, within_s: float
-) -> list[PartSpeed]: ...
-
 # Name, type, values, distinct words of text, and one byte per row that is 0 if the row has no value (None: all rows
 # have one). The values are little-endian: 8 bytes per number, 4 bytes per text (an index into the words), 1 byte per
 # truth value.

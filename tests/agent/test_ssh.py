@@ -1,5 +1,6 @@
 """Hosts behind SSH, with the system's client and server."""
 
+import platform
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from ssh_server import trust
 from airtoll.agent import binary
 from airtoll.agent.connection import LostError
 from airtoll.agent.ssh import Ssh
-from airtoll.errors import UsageError
+from airtoll.errors import AirtollError, UsageError
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_the_agent_is_copied_once_and_serves(way: Ssh, tmp_path: Path) -> None:
         assert host.run(["uname"], 5).stdout == b"Linux\n"
         host.connection.close()
         (copy,) = copies(tmp_path)
-        assert copy.name == f"airtoll-agent-{binary.checksum(binary.local())}"
+        assert copy.name == f"airtoll-agent-{binary.checksum(binary.program(platform.machine()))}"
         assert copy.stat().st_mode & 0o777 == 0o700
         written_ns.add(copy.stat().st_mtime_ns)
     assert len(written_ns) == 1
@@ -58,7 +59,7 @@ def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
     assert host.run(["uname"], 5).returncode == 0
     host.connection.close()
     assert copies(tmp_path) == [copy]
-    assert copy.read_bytes() == binary.local().read_bytes()
+    assert copy.read_bytes() == binary.program(platform.machine()).read_bytes()
 
 
 def test_a_changed_host_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> None:
@@ -89,5 +90,6 @@ def test_an_architecture_without_an_agent_is_named(
 ) -> None:
     (tmp_path / "programs").mkdir()
     monkeypatch.setattr(binary, "FOLDER", tmp_path / "programs")
-    with pytest.raises(Exception, match=r"^no airtoll-agent for x86_64 \(built for: none\)"):
+    monkeypatch.setattr(binary, "checkout", lambda: None)
+    with pytest.raises(AirtollError, match=r"^no airtoll-agent for x86_64: this installation has none$"):
         way.connect()

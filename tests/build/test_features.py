@@ -25,4 +25,24 @@ def test_a_crate_that_carries_frames_has_no_broken_scheme(package: str) -> None:
 
 
 def test_the_measurements_have_the_broken_schemes() -> None:
-    assert 'wlan-ciphers feature "study"' in features_of_ciphers("wlan-peers")
+    assert 'wlan-ciphers feature "study"' in features_of_ciphers("wlan-speed")
+
+
+@pytest.mark.parametrize("package", ["airtoll-agent", "airtoll-py"])
+def test_the_build_has_no_comparison_with_other_libraries(package: str) -> None:
+    """Only the program of `airtoll ciphers` has it. The program is built when the command first requires it."""
+    command = [
+        "cargo",
+        "tree",
+        "--offline",
+        "--package",
+        package,
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    names = {line.split()[0] for line in done.stdout.splitlines() if line}
+    assert package in names
+    assert "wlan-peers" not in names

@@ -5,14 +5,19 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_command import AIRTOLL, Airtoll, one_line
 
-from airtoll.ciphers import speed
+from airtoll import programs
+from airtoll.ciphers import peers, speed
+from airtoll.ciphers.peers import Peers
 from airtoll.cli.ciphers import benchmark
+from airtoll.errors import AirtollError, UsageError
 
 FIELDS = {
     "suite",
@@ -198,26 +203,25 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
 
 
 def test_an_unsupported_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Bare:
-        backends = ("portable",)
-
-    monkeypatch.setattr(speed._rust, "speed_host", Bare)
+    monkeypatch.setattr(speed._rust, "backends", lambda: ["portable"])
     with pytest.raises(speed.UsageError, match="this CPU does not support vaes512, only portable"):
-        speed.look("vaes512")
+        speed.choose_backend("vaes512")
 
 
 def test_an_absent_library_leaves_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The output if neither library is installed."""
-    host = speed.look()
+    look, measure = speed.look, speed.measure
     absent = speed.Library(version=None, absent="not built in")
-    host = host.model_copy(update={"libraries": {"openssl": absent, "ipsec-mb": absent}})
-    monkeypatch.setattr(speed, "look", lambda _: host)
-    measure = speed.measure
 
-    def ours_only(cases: list[speed.BenchmarkCase], backend: str) -> Any:
-        for case, measured, front_end in measure(cases, backend):
+    def look_without(peers: Peers, backend: str) -> Any:
+        return look(peers, backend).model_copy(update={"libraries": {"openssl": absent, "ipsec-mb": absent}})
+
+    monkeypatch.setattr(speed, "look", look_without)
+
+    def ours_only(peers: Peers, cases: list[speed.BenchmarkCase], backend: str) -> Any:
+        for case, measured, front_end in measure(peers, cases, backend):
             yield case, [m for m in measured if m.implementation == "airtoll"], front_end
 
     monkeypatch.setattr(speed, "measure", ours_only)
@@ -233,8 +237,8 @@ def test_measurements_before_an_interrupt_are_printed(
 ) -> None:
     measure = speed.measure
 
-    def interrupted(cases: list[speed.BenchmarkCase], backend: str) -> Any:
-        yield from measure(cases[:3], backend)
+    def interrupted(peers: Peers, cases: list[speed.BenchmarkCase], backend: str) -> Any:
+        yield from measure(peers, cases[:3], backend)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(speed, "measure", interrupted)
@@ -250,7 +254,7 @@ def test_ctrl_c_ends_it_with_130() -> None:
     with subprocess.Popen(
         [AIRTOLL, "ciphers", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for_cpu_time(process, 2)  # longer than starting, shorter than measuring
+        wait_until_it_measures(process)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -258,11 +262,69 @@ def test_ctrl_c_ends_it_with_130() -> None:
     assert json.loads(stdout)["complete"] is False
 
 
-def wait_for_cpu_time(process: subprocess.Popen[str], seconds: float) -> None:
-    """Wait until the process has used this CPU time: /proc/PID/stat, utime (proc(5))."""
+def wait_until_it_measures(process: subprocess.Popen[str]) -> None:
+    """Wait until the command's program has used CPU time: /proc/PID/stat, comm and utime (proc(5))."""
     deadline = time.monotonic() + 60
-    stat = Path(f"/proc/{process.pid}/stat")
-    while int(stat.read_text().rpartition(")")[2].split()[11]) < seconds * os.sysconf("SC_CLK_TCK"):
+    while not any(
+        name == peers.NAME and utime > os.sysconf("SC_CLK_TCK") for name, utime in children(process.pid)
+    ):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def children(pid: int) -> Iterator[tuple[str, int]]:
+    """Name, and CPU time in user mode in ticks, of each child."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            name, _, fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")
+            yield name.partition("(")[2], int(fields.split()[11])
+
+
+def test_a_program_that_fails_is_one_error(tmp_path: Path) -> None:
+    for script, words in [("exit 3", "exit status 3"), ("echo broken >&2", "broken")]:
+        program = tmp_path / "airtoll-peers"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        with Peers(program) as running, pytest.raises(AirtollError, match=f"airtoll-peers ended: {words}"):
+            running.ask("host")
+
+
+def test_an_invalid_request_to_the_program_is_one_error() -> None:
+    with Peers(peers.program()) as running:
+        for request, values, words in [
+            ("lanes", {}, "unknown variant"),
+            ("case", {**CASE, "batch": 95}, "batch is 1 or 96, not 95"),
+            ("case", {**CASE, "suite": "bip-cmac-128"}, "unknown suite"),
+            (
+                "parts",
+                {"scheme": "ccmp", "payload_b": 64, "backend": "neon", "within_s": 0},
+                "unknown backend",
+            ),
+        ]:
+            with pytest.raises(AirtollError, match=words):
+                running.ask(request, **values)
+
+
+CASE = {
+    "suite": "ccmp",
+    "size_b": 64,
+    "operation": "seal",
+    "batch": 96,
+    "keys": 1,
+    "backend": "portable",
+    "within_s": 0,
+}
+
+
+def test_without_cargo_a_checkout_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="cargo is missing, to build the comparison with OpenSSL"):
+        peers.program()
+
+
+def test_an_installation_without_the_program_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(programs, "checkout", lambda: None)
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    with pytest.raises(AirtollError, match="lacks the program airtoll-peers"):
+        peers.program()

@@ -1,7 +1,7 @@
 //! The time that this CPU takes for one frame: MIC, cipher, sealing and opening, with the crate `wlan-ciphers`.
 //!
 //! [`run`] is the command. It pins itself to one core if permitted, measures in turns of short slices
-//! ([`wlan_peers::measure_parts`]) and prints one JSON object.
+//! ([`wlan_speed::measure_parts`]) and prints one JSON object.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use nix::sys::utsname::uname;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use wlan_ciphers::Backend;
-use wlan_peers::{PartTime, Scheme, clock, measure_parts};
+use wlan_speed::{PartTime, Scheme, clock, measure_parts};
 
 use crate::program::{self, ProgramError, parse, seconds};
 

@@ -4,7 +4,6 @@ mod decrypt;
 mod link;
 mod protection;
 mod scenario;
-mod speed;
 mod table;
 
 use std::io::{self, BufReader};
@@ -72,12 +71,6 @@ mod _rust {
     const VIDEO_DEADLINE_NS: u64 = wlan_air::traffic::PLAYOUT_DEADLINE.0;
     #[pymodule_export]
     const VIDEO_HEADER_B: usize = wlan_air::traffic::RTP_HEADER_LEN_B;
-    #[pymodule_export]
-    const SPEED_BATCH: usize = wlan_peers::BATCH;
-    #[pymodule_export]
-    use super::speed::{
-        PartSpeed, Speed, SpeedCase, SpeedHost, measure_part_speeds, measure_speed, speed_host, speed_suites,
-    };
     #[pymodule_export]
     use super::table::{read_parquet, write_parquet};
 }

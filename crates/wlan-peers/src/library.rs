@@ -11,8 +11,9 @@ use std::ptr::{NonNull, null};
 use std::sync::OnceLock;
 
 use wlan_ciphers::Suite;
+use wlan_speed::frames::Frames;
 
-use crate::frames::{Frames, Packet};
+use crate::packet::{Packet, fill_icvs, packets};
 
 /// A library that can be compared with the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub enum Interface {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Absent {
     /// The library's header was missing at build time.
-    #[error("not built in: the headers of {0} were not installed when airtoll was built")]
+    #[error("not built in; a checkout builds it in after: apt-get install {0}")]
     NotBuiltIn(&'static str),
     /// The library cannot be used on this machine.
     #[error("{0}")]
@@ -282,9 +283,9 @@ impl Run {
         if keys.is_empty() || keys.iter().any(|key| key.len() != suite.key_len()) {
             return None;
         }
-        let packets = frames.packets(keys.len());
+        let packets = packets(&mut frames, keys.len());
         if is_rc4 && !open {
-            frames.fill_icvs();
+            fill_icvs(&mut frames);
         }
         let octets = keys.concat();
         let number = |n: usize| c_int::try_from(n).ok();

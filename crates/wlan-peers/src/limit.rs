@@ -4,9 +4,7 @@
 use std::sync::OnceLock;
 
 use wlan_ciphers::{Backend, Suite};
-
-use crate::case::{BATCH, Case};
-use crate::clock;
+use wlan_speed::{BATCH, Case, clock};
 
 /// Measured cycles of AES rounds and carry-less products on this CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -207,8 +205,8 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sizes;
     use wlan_ciphers::Lanes;
+    use wlan_speed::Sizes;
 
     const CCMP: Case = Case {
         suite: Suite::Ccmp128,

@@ -3,17 +3,14 @@
 use std::time::Instant;
 
 use wlan_ciphers::{Backend, Suite};
+use wlan_speed::contestant::{Idle, OneByOne, Pass, Work};
+use wlan_speed::stage::Stage;
+use wlan_speed::turns::{Contestant, take_turns, without};
+use wlan_speed::{BATCH, Case, Effort, Fault, Spread};
 
-use crate::case::{BATCH, Case, Fault, Who};
-use crate::contestant::{Engine, FrontEnd, Idle, OneByOne, Pass, Peer, Prepared, Work, keys};
-use crate::frames::Frames;
+use crate::contestant::{Engine, FrontEnd, Peer, Prepared};
 use crate::library::{Library, Run};
-use crate::turns::{Contestant, Effort, Spread, take_turns, without};
-
-/// Every suite that can be measured: all except BIP, which does not protect data.
-pub fn suites() -> impl Iterator<Item = Suite> {
-    Suite::ALL.into_iter().filter(|suite| !suite.is_bip())
-}
+use crate::who::Who;
 
 /// The time of one contestant.
 #[derive(Debug, Clone, Copy)]
@@ -44,108 +41,39 @@ impl Figures {
     }
 }
 
-/// A prepared case, with the frames before and after processing.
-pub(crate) struct Stage {
-    case: Case,
-    pub(crate) keys: Vec<Vec<u8>>,
-    pub(crate) before: Frames,
-    after: Frames,
+fn engine(stage: &Stage, backend: Backend) -> Result<Box<dyn Work>, Fault> {
+    let frames = stage.before.clone();
+    if !stage.case.one_by_one {
+        return Ok(Box::new(Engine::new(stage.case, backend, &stage.keys, frames)?));
+    }
+    let pass = if stage.case.open { Pass::Open } else { Pass::Seal };
+    Ok(Box::new(OneByOne::new(pass, backend, &stage.keys, frames)?))
 }
 
-impl Stage {
-    pub(crate) fn new(case: Case, count: usize) -> Result<Stage, Fault> {
-        let plain = Frames::new(case.suite, case.sizes, count);
-        let keys = keys(case.suite, if case.key_each { count } else { 1 });
-        let mut engine = OneByOne::new(Pass::Seal, Backend::Portable, &keys, plain.clone())?;
-        engine.run()?;
-        let sealed = engine.frames().clone();
-        let (before, after) = if case.open {
-            (sealed, plain)
-        } else {
-            (plain, sealed)
+/// The engine on prepared packets, for the suites that it supports in this form.
+fn prepared(stage: &Stage, backend: Backend) -> Result<Option<Box<dyn Work>>, Fault> {
+    if !matches!(stage.case.suite, Suite::Gcmp128 | Suite::Gcmp256) {
+        return Ok(None);
+    }
+    let frames = stage.before.clone();
+    let work = Prepared::new(stage.case, backend, &stage.keys, frames)?;
+    Ok(Some(Box::new(work)))
+}
+
+fn peers(stage: &Stage) -> impl Iterator<Item = (Who, Box<dyn Work>)> {
+    let interfaces = Library::ALL
+        .iter()
+        .flat_map(|library| library.interfaces(stage.case.suite));
+    interfaces.filter_map(|&interface| {
+        let run = Run::new(interface, stage.before.clone(), &stage.keys, stage.case.open)?;
+        let one_by_one = stage.case.one_by_one;
+        let peer = Peer {
+            interface,
+            one_by_one,
+            run,
         };
-        Ok(Stage {
-            case,
-            keys,
-            before,
-            after,
-        })
-    }
-
-    /// Replaces the sealed frames with those of another scheme, whose layout of frames is the same.
-    pub(crate) fn reseal(
-        &mut self,
-        sealer: impl FnOnce(&[u8], Frames) -> Result<Box<dyn Work>, Fault>,
-    ) -> Result<(), Fault> {
-        let (plain, sealed) = if self.case.open {
-            (&self.after, &mut self.before)
-        } else {
-            (&self.before, &mut self.after)
-        };
-        let mut sealer = sealer(&self.keys[0], plain.clone())?;
-        sealer.run()?;
-        sealed.clone_from(sealer.frames());
-        Ok(())
-    }
-
-    pub(crate) fn engine(&self, backend: Backend) -> Result<Box<dyn Work>, Fault> {
-        let frames = self.before.clone();
-        if !self.case.one_by_one {
-            return Ok(Box::new(Engine::new(self.case, backend, &self.keys, frames)?));
-        }
-        let pass = if self.case.open { Pass::Open } else { Pass::Seal };
-        Ok(Box::new(OneByOne::new(pass, backend, &self.keys, frames)?))
-    }
-
-    /// The engine on prepared packets, for the suites that it supports in this form.
-    pub(crate) fn prepared(&self, backend: Backend) -> Result<Option<Box<dyn Work>>, Fault> {
-        if !matches!(self.case.suite, Suite::Gcmp128 | Suite::Gcmp256) {
-            return Ok(None);
-        }
-        let frames = self.before.clone();
-        let work = Prepared::new(self.case, backend, &self.keys, frames)?;
-        Ok(Some(Box::new(work)))
-    }
-
-    fn peers(&self) -> impl Iterator<Item = (Who, Box<dyn Work>)> {
-        let interfaces = Library::ALL
-            .iter()
-            .flat_map(|library| library.interfaces(self.case.suite));
-        interfaces.filter_map(|&interface| {
-            let run = Run::new(interface, self.before.clone(), &self.keys, self.case.open)?;
-            let one_by_one = self.case.one_by_one;
-            let peer = Peer {
-                interface,
-                one_by_one,
-                run,
-            };
-            Some((Who::Peer(interface), Box::new(peer) as Box<dyn Work>))
-        })
-    }
-
-    /// Processes the batch once and compares every octet, except the MIC after opening.
-    pub(crate) fn same(&self, who: Who, work: &mut dyn Work) -> Result<(), Fault> {
-        work.run()?;
-        self.compare(who, work.frames())
-    }
-
-    /// Compares the processed frames with the expected ones, and restores the original frames.
-    pub(crate) fn compare(&self, who: Who, got: &mut Frames) -> Result<(), Fault> {
-        let mic_len = if self.case.open {
-            self.case.suite.mic_len()
-        } else {
-            0
-        };
-        for (frame, &(at, len)) in self.after.places.iter().enumerate() {
-            let place = at..at + len - mic_len;
-            if got.buffer[place.clone()] != self.after.buffer[place] {
-                let case = self.case;
-                return Err(Fault::Differs { case, who, frame });
-            }
-        }
-        got.buffer.copy_from_slice(&self.before.buffer);
-        Ok(())
-    }
+        Some((Who::Peer(interface), Box::new(peer) as Box<dyn Work>))
+    })
 }
 
 /// Processes `count` frames, at most [`BATCH`], with every backend of this CPU and every library, and compares the
@@ -157,15 +85,15 @@ pub fn compare(case: Case, count: usize) -> Result<Vec<Who>, Fault> {
     let stage = Stage::new(case, count)?;
     let mut compared = Vec::new();
     for backend in Backend::available() {
-        stage.same(Who::Airtoll(backend), &mut *stage.engine(backend)?)?;
+        stage.same(&Who::Airtoll(backend), &mut *engine(&stage, backend)?)?;
         compared.push(Who::Airtoll(backend));
-        if let Some(mut work) = stage.prepared(backend)? {
-            stage.same(Who::Prepared(backend), &mut *work)?;
+        if let Some(mut work) = prepared(&stage, backend)? {
+            stage.same(&Who::Prepared(backend), &mut *work)?;
             compared.push(Who::Prepared(backend));
         }
     }
-    for (who, mut work) in stage.peers() {
-        stage.same(who, &mut *work)?;
+    for (who, mut work) in peers(&stage) {
+        stage.same(&who, &mut *work)?;
         compared.push(who);
     }
     Ok(compared)
@@ -186,8 +114,8 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
         all.push(Contestant::new(None, Box::new(Idle(stage.before.clone())), fresh));
     }
     for backend in Backend::available() {
-        let mut work = stage.engine(backend)?;
-        stage.same(Who::Airtoll(backend), &mut *work)?;
+        let mut work = engine(&stage, backend)?;
+        stage.same(&Who::Airtoll(backend), &mut *work)?;
         // WEP and TKIP do not depend on the backend, so they are measured once.
         let wanted = if case.suite.is_rc4() {
             &backends[..1.min(backends.len())]
@@ -196,8 +124,8 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
         };
         if wanted.contains(&backend) {
             all.push(Contestant::new(Some(Who::Airtoll(backend)), work, fresh));
-            if let Some(mut work) = stage.prepared(backend)? {
-                stage.same(Who::Prepared(backend), &mut *work)?;
+            if let Some(mut work) = prepared(&stage, backend)? {
+                stage.same(&Who::Prepared(backend), &mut *work)?;
                 all.push(Contestant::new(Some(Who::Prepared(backend)), work, fresh));
             }
             if !case.suite.is_rc4() && !case.open && !case.one_by_one {
@@ -210,8 +138,8 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
             }
         }
     }
-    for (who, mut work) in stage.peers() {
-        stage.same(who, &mut *work)?;
+    for (who, mut work) in peers(&stage) {
+        stage.same(&who, &mut *work)?;
         all.push(Contestant::new(Some(who), work, fresh));
     }
 

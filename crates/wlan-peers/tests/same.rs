@@ -1,7 +1,8 @@
 //! Every backend of this CPU and every available library produce the same octets from the same frames.
 
 use wlan_ciphers::Suite;
-use wlan_peers::{Case, Library, Sizes, Who, compare, suites};
+use wlan_peers::{Library, Who, compare};
+use wlan_speed::{Case, Sizes, suites};
 
 /// Sizes and numbers of frames: less than a block, one block, one octet more, common sizes, mixed sizes, the longest.
 /// Unless the frames are long, there are more than the sixteen that the widest backend processes at a time.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError
+from airtoll.programs import Build, checkout
 
 FOLDER: Final = Path(__file__).parent / "programs"
 """The programs that the build made: airtoll-agent-ARCHITECTURE, and in a checkout airtoll-agent."""
@@ -27,12 +28,19 @@ def architecture(machine: str) -> str:
 
 
 def checksums() -> dict[str, str]:
-    """SHA-256 of the program for each machine, by the words of `uname -m`."""
+    """SHA-256 of the program for each machine, by the words of `uname -m`.
+
+    A checkout has the program for this machine's architecture, and those that `program` built before.
+    """
+    root = checkout()
+    if root is not None:
+        _build(root, architecture(platform.machine()))
     found = {}
     for file in sorted(FOLDER.glob("airtoll-agent-*")):
         name = file.name.removeprefix("airtoll-agent-")
-        for machine in (name, *(machine for machine, same in _SAME.items() if same == name)):
-            found[machine] = checksum(file)
+        if root is None or name in _up_to_date:
+            for machine in (name, *(machine for machine, same in _SAME.items() if same == name)):
+                found[machine] = checksum(file)
     return found
 
 
@@ -43,16 +51,31 @@ def local() -> Path:
 
 
 def program(machine: str) -> Path:
-    """The static agent for a machine (`uname -m`). Raises AirtollError if the build has none."""
+    """The static agent for a machine (`uname -m`), which a checkout builds if a source changed.
+
+    Raises AirtollError if the installation has none, or if the build fails.
+    """
     name = architecture(machine)
+    if (root := checkout()) is not None:
+        _build(root, name)
     file = FOLDER / f"airtoll-agent-{name}"
     if not file.is_file():
         built = sorted(path.name.removeprefix("airtoll-agent-") for path in FOLDER.glob("airtoll-agent-*"))
         have = ", ".join(built) or "none"
-        raise AirtollError(
-            f"no airtoll-agent for {name} (built for: {have}); build it with: tools/agent.sh {name}"
-        )
+        raise AirtollError(f"no airtoll-agent for {name}: this installation has {have}")
     return file
+
+
+_up_to_date: Final[set[str]] = set()
+"""Architectures whose program this process has built, or found to be up to date."""
+
+
+def _build(root: Path, name: str) -> None:
+    if name not in _up_to_date:
+        product = f"the agent for hosts with {name}"
+        Build(["tools/agent.sh", name], product, "once, about two minutes", "restore the checkout").run(root)
+        checksum.cache_clear()
+        _up_to_date.add(name)
 
 
 @cache

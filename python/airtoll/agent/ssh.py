@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from shlex import join, quote
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -122,13 +123,19 @@ class Ssh:
 
     def _served_or_copied(self) -> AgentHost:
         """The agent, which is copied if the host does not have it."""
+        known = binary.checksums()
         try:
             return self._served()
         except LostError as error:
             if (found := _NO_AGENT.search(str(error))) is None:
                 raise
-        self._copy(*found.groups())
-        return self._served()
+        machine, path = found.groups()
+        file = binary.program(machine)
+        if machine in known:
+            self._copy(file, path)
+            return self._served()
+        # A checkout has built the program just now. An earlier process may have copied it.
+        return self._served_or_copied()
 
     def _served(self) -> AgentHost:
         """The agent, if the host has it."""
@@ -139,9 +146,8 @@ class Ssh:
         except FileNotFoundError:
             raise UsageError("the command 'ssh' is missing: apt-get install openssh-client") from None
 
-    def _copy(self, machine: str, path: str) -> None:
-        """Copy the agent for a machine to the host."""
-        file = binary.program(machine)
+    def _copy(self, file: Path, path: str) -> None:
+        """Copy the agent to a path of the host."""
         script = f"FILE={quote(path)} SUM={binary.checksum(file)}{_COPY}"
         try:
             done = subprocess.run(

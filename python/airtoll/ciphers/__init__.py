@@ -2,7 +2,7 @@
 
 `Protection` seals (encrypts) and opens (decrypts); `ReplayWindow` keeps the receiver's counters. `capture` decrypts
 capture files. `speed` benchmarks this machine against other libraries, and `figure` plots the results. The cryptography
-is in the Rust crate `wlan-ciphers`, the benchmarks are in `wlan-peers`; this package only converts.
+is in the Rust crate `wlan-ciphers`. The benchmarks are in `wlan-peers`, whose program `peers` builds and runs.
 """
 
 from airtoll.ciphers.capture import (

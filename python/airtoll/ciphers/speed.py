@@ -8,13 +8,14 @@ import itertools
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from airtoll import _rust
 from airtoll.ciphers.parts import PAPER_LANES
-from airtoll.errors import AirtollError, UsageError
+from airtoll.ciphers.peers import Peers
+from airtoll.errors import UsageError
 
 Implementation = Literal["airtoll", "airtoll-prepared", "openssl", "ipsec-mb"]
 """`airtoll-prepared` is the engine's GCM on packets with prepared nonce and AAD, as the libraries take them."""
@@ -22,7 +23,8 @@ Operation = Literal["seal", "open"]
 LaneScheme = Literal["paper-lanes", "enhanced"]
 
 IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "airtoll-prepared", "openssl", "ipsec-mb")
-SUITES = tuple(_rust.speed_suites())
+SUITES = tuple(suite for suite in _rust.suites() if not suite.startswith("bip"))
+"""All suites that protect data."""
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""
 LANE_SCHEMES: tuple[LaneScheme, ...] = ("paper-lanes", "enhanced")
@@ -35,7 +37,8 @@ MOST_SIZE_B = 7935
 """The longest A-MSDU of 802.11n (IEEE 802.11-2020 9.4.2.55.2)."""
 FIGURES = (".svg", ".png", ".html")
 """Suffixes of the files that `airtoll.ciphers.figure` writes."""
-BATCH = _rust.SPEED_BATCH
+BATCH = 96
+"""Frames per batch, which `airtoll-peers` checks."""
 
 OTHER_WORK = "other"
 """Bounds a case that spends less than half of the time at the limit: headers, nonces and AAD, the order, MICs."""
@@ -174,24 +177,28 @@ class Speeds(BaseModel):
     lanes: tuple[LaneTimes, ...] = ()  # with paper-lanes
 
 
-def look(backend: str | None = None) -> BenchmarkHost:
-    """The machine and the engine's backend: `backend` or the fastest. Raises UsageError if it is not available."""
-    found = _rust.speed_host()
-    if backend is not None and backend not in BACKENDS:
-        raise UsageError(f"--backend: '{backend}' is not one of {', '.join(BACKENDS)}")
-    if backend is not None and backend not in found.backends:
-        raise UsageError(f"--backend: this CPU does not support {backend}, only {', '.join(found.backends)}")
+def choose_backend(name: str | None = None) -> str:
+    """The named backend of the engine, or the fastest. Raises UsageError if it is not available."""
+    available = _rust.backends()
+    if name is not None and name not in BACKENDS:
+        raise UsageError(f"--backend: '{name}' is not one of {', '.join(BACKENDS)}")
+    if name is not None and name not in available:
+        raise UsageError(f"--backend: this CPU does not support {name}, only {', '.join(available)}")
+    return name or available[-1]
+
+
+def look(peers: Peers, backend: str) -> BenchmarkHost:
+    """The machine, its libraries and the engine's backend."""
+    found = peers.ask("host")
     return BenchmarkHost(
         airtoll_version=_rust.VERSION,
-        cpu_model=found.cpu_model,
+        cpu_model=found["cpu_model"],
         architecture=platform.machine(),
-        ghz=found.ghz,
-        backend=backend or found.backends[-1],
-        libraries={
-            name: Library(version=version, absent=absent) for name, version, absent in found.libraries
-        },
-        cycles_per_aes128_block=_rounds(found.cycles_per_aes_round),
-        cycles_per_aes128_block_in_a_chain=_rounds(found.cycles_of_aes_latency),
+        ghz=found["ghz"],
+        backend=backend,
+        libraries={name: Library(**state) for name, state in found["libraries"].items()},
+        cycles_per_aes128_block=_rounds(found["cycles_per_aes_round"]),
+        cycles_per_aes128_block_in_a_chain=_rounds(found["cycles_of_aes_latency"]),
     )
 
 
@@ -233,7 +240,7 @@ def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[BenchmarkCa
 
 
 def measure(
-    cases: Sequence[BenchmarkCase], backend: str
+    peers: Peers, cases: Sequence[BenchmarkCase], backend: str
 ) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement], FrontEndTime | None]]:
     """Measure the cases in order; yield each case with the measurements of all implementations and of the front end.
 
@@ -241,7 +248,7 @@ def measure(
     """
     within_s = min(_BUDGET_S / max(len(cases), 1), _MOST_S)
     for case in cases:
-        yield case, *_measure_one(case, backend, within_s)
+        yield case, *_measure_one(peers, case, backend, within_s)
 
 
 def plan_lanes(sizes: Sequence[int | None]) -> list[tuple[LaneScheme, int, int]]:
@@ -255,13 +262,9 @@ def plan_lanes(sizes: Sequence[int | None]) -> list[tuple[LaneScheme, int, int]]
     ]
 
 
-def measure_lanes(scheme: LaneScheme, lanes: int, size_b: int, backend: str) -> LaneTimes:
+def measure_lanes(peers: Peers, scheme: LaneScheme, lanes: int, size_b: int, backend: str) -> LaneTimes:
     """Measure the MIC and CTR of a frame. The outputs are compared first; raises AirtollError if they differ."""
-    try:
-        parts = _rust.measure_parts(f"{scheme}{lanes}", size_b, backend, _LANES_S)
-    except RuntimeError as error:
-        raise AirtollError(f"ciphers: {error}") from error
-    us = {part.part: part.us for part in parts}
+    us = peers.ask("parts", scheme=f"{scheme}{lanes}", payload_b=size_b, backend=backend, within_s=_LANES_S)
     return LaneTimes(
         scheme=scheme,
         forgeable=scheme == PAPER_LANES,
@@ -273,60 +276,53 @@ def measure_lanes(scheme: LaneScheme, lanes: int, size_b: int, backend: str) -> 
 
 
 def _measure_one(
-    case: BenchmarkCase, backend: str, within_s: float
+    peers: Peers, case: BenchmarkCase, backend: str, within_s: float
 ) -> tuple[list[SpeedMeasurement], FrontEndTime | None]:
     way = case.way
-    try:
-        measured = _rust.measure_speed(
-            case.suite,
-            case.size_b,
-            way.operation == "open",
-            way.keys > 1,
-            way.batch == 1,
-            backend,
-            within_s,
-        )
-    except RuntimeError as error:
-        raise AirtollError(f"ciphers: {error}") from error
+    measured = peers.ask(
+        "case",
+        suite=case.suite,
+        size_b=case.size_b,
+        operation=way.operation,
+        batch=way.batch,
+        keys=way.keys,
+        backend=backend,
+        within_s=within_s,
+    )
     best: dict[str, SpeedMeasurement] = {}
     front_end = None
-    for speed in measured.speeds:
-        if speed.implementation == "airtoll-front-end":
-            front_end = _front_end(case, speed, measured.payload_b)
+    for speed in measured["speeds"]:
+        if speed["implementation"] == "airtoll-front-end":
+            front_end = _front_end(case, speed, measured["payload_b"])
             continue
         best.setdefault(
-            speed.implementation,
+            speed["implementation"],
             SpeedMeasurement.model_validate(
                 {
                     "suite": case.suite,
                     "size_b": case.size_b,
                     "mix": IMIX if case.size_b is None else None,
-                    "mean_payload_b": measured.payload_b,
-                    "implementation": speed.implementation,
-                    "interface": speed.interface,
+                    "mean_payload_b": measured["payload_b"],
                     "operation": way.operation,
                     "batch": way.batch,
                     "keys": way.keys,
-                    "gbit_per_s": speed.gbit_per_s,
-                    "gbit_per_s_quartiles": speed.gbit_per_s_quartiles,
-                    "cycles_per_byte": speed.cycles_per_byte,
-                    "cycles_per_byte_quartiles": speed.cycles_per_byte_quartiles,
-                    "limit_cycles_per_byte": measured.limit_cycles_per_byte,
-                    "limited_by": measured.limited_by,
+                    **speed,
+                    "limit_cycles_per_byte": measured["limit_cycles_per_byte"],
+                    "limited_by": measured["limited_by"],
                 }
             ),
         )
     return [best[name] for name in IMPLEMENTATIONS if name in best], front_end
 
 
-def _front_end(case: BenchmarkCase, speed: _rust.Speed, payload_b: float) -> FrontEndTime | None:
-    if speed.cycles_per_byte is None or speed.cycles_per_byte_quartiles is None:
+def _front_end(case: BenchmarkCase, speed: dict[str, Any], payload_b: float) -> FrontEndTime | None:
+    if speed["cycles_per_byte"] is None:
         return None
-    low, high = speed.cycles_per_byte_quartiles
+    low, high = speed["cycles_per_byte_quartiles"]
     return FrontEndTime(
         suite=case.suite,
         size_b=case.size_b,
         keys=case.way.keys,
-        cycles_per_frame=speed.cycles_per_byte * payload_b,
+        cycles_per_frame=speed["cycles_per_byte"] * payload_b,
         cycles_per_frame_quartiles=(low * payload_b, high * payload_b),
     )

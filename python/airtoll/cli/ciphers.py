@@ -12,6 +12,7 @@ from rich.table import Table
 from airtoll import extras
 from airtoll.ciphers import speed
 from airtoll.ciphers.parts import PAPER_LANES
+from airtoll.ciphers.peers import Peers, program
 from airtoll.ciphers.speed import BenchmarkHost, FrontEndTime, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
@@ -53,7 +54,9 @@ def benchmark(
     if lanes and not others and figure is not None:
         raise UsageError(f"--figure: {PAPER_LANES} has no figure; name a cipher suite too")
     cases = speed.plan(speed.choose_suites(others), chosen) if others or not suites else []
-    speeds = _measure(cases, lanes, speed.look(backend))
+    chosen_backend = speed.choose_backend(backend)
+    with Peers(program()) as peers:
+        speeds = _measure(peers, cases, lanes, chosen_backend)
     if as_json:
         print_json(speeds.model_dump(mode="json"))
     elif as_markdown:
@@ -73,10 +76,12 @@ def benchmark(
 
 
 def _measure(
+    peers: Peers,
     cases: Sequence[speed.BenchmarkCase],
     lanes: Sequence[tuple[speed.LaneScheme, int, int]],
-    host: BenchmarkHost,
+    backend: str,
 ) -> Speeds:
+    host = speed.look(peers, backend)
     measurements: list[SpeedMeasurement] = []
     front_ends: list[FrontEndTime] = []
     times: list[speed.LaneTimes] = []
@@ -95,13 +100,13 @@ def _measure(
     with progress:
         task = progress.add_task("comparing and measuring", total=len(cases) + len(lanes))
         try:
-            for case, measured, front_end in speed.measure(cases, host.backend):
+            for case, measured, front_end in speed.measure(peers, cases, backend):
                 measurements.extend(measured)
                 if front_end is not None:
                     front_ends.append(front_end)
                 progress.update(task, advance=1, description=f"{case.suite:<10} {_size(case.size_b):>6}")
             for scheme, number, size_b in lanes:
-                times.append(speed.measure_lanes(scheme, number, size_b, host.backend))
+                times.append(speed.measure_lanes(peers, scheme, number, size_b, backend))
                 progress.update(task, advance=1, description=f"{scheme}{number:<2} {_size(size_b):>6}")
         except KeyboardInterrupt:
             complete = False

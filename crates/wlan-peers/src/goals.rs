@@ -1,11 +1,12 @@
-//! The engine beside OpenSSL and libipsec-mb and, with the feature `crates`, AWS-LC and ring. See `README.md` here.
+//! The goals of `benches/peers`, and the tables that it prints.
 
 use std::time::Duration;
 
 use wlan_ciphers::{Backend, Lanes, Suite};
-use wlan_peers::{Case, Effort, Figures, Interface, Library, Limit, Sizes, Who, clock, measure};
+use wlan_peers::{Figures, Interface, Library, Limit, Who, measure};
+use wlan_speed::{Case, Effort, Sizes, clock};
 
-const USAGE: &str = "usage: peers [--rounds N] [--all | --markdown]";
+use crate::{USAGE, fail};
 
 const SEAL_1500: Case = Case {
     suite: Suite::Ccmp128,
@@ -240,9 +241,9 @@ fn print_page(limit: Limit, effort: Effort) {
     }
 }
 
-fn main() {
+/// Measures as the arguments specify, and prints the figures.
+pub fn run(mut arguments: impl Iterator<Item = String>) {
     let (mut rounds, mut all, mut markdown) = (60, false, false);
-    let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--rounds" => match arguments.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0) {
@@ -295,11 +296,6 @@ fn main() {
     for goal in goals() {
         print_goal(&goal, &measured, limit);
     }
-}
-
-fn fail(message: &str) -> ! {
-    eprintln!("peers: {message}");
-    std::process::exit(2)
 }
 
 fn describe(case: &Case) -> String {

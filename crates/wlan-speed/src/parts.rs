@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use wlan_ciphers::{Backend, Half, Lanes, Suite};
 
-use crate::case::{BATCH, Case, Fault, Who};
+use crate::case::{BATCH, Case, Fault, suites};
 use crate::contestant::{Idle, OneByOne, Pass, Printed, Work};
 use crate::frames::Sizes;
-use crate::measure::{Stage, suites};
+use crate::stage::Stage;
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
 
 /// A timed part of processing a frame.
@@ -134,7 +134,7 @@ pub fn measure_parts(
         let stage = if part == Part::Open { &opening } else { &sealing };
         let mut work = work(scheme, part.pass(), backend, stage)?;
         if matches!(part, Part::Seal | Part::Open) {
-            stage.same(Who::Airtoll(backend), &mut *work)?;
+            stage.same(&format_args!("airtoll {backend}"), &mut *work)?;
         }
         all.push(Contestant::new(
             Some(part),
@@ -195,5 +195,5 @@ fn compare_halves(scheme: Scheme, backend: Backend, sealing: &Stage) -> Result<(
     let mut second = of(second)?;
     second.frames().buffer.copy_from_slice(&first.frames().buffer);
     second.run()?;
-    sealing.compare(Who::Airtoll(backend), second.frames())
+    sealing.compare(&format_args!("airtoll {backend}"), second.frames())
 }

@@ -41,7 +41,9 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(crate) fn of(mut values: Vec<f64>) -> Option<Spread> {
+    /// The median and the quartiles of these values; `None` without values.
+    #[must_use]
+    pub fn of(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_unstable_by(f64::total_cmp);
         let count = values.len();
         let at = |quarter: usize| values[(count - 1) * quarter / 4];
@@ -53,7 +55,8 @@ impl Spread {
     }
 
     /// Subtracts a constant part of every value.
-    pub(crate) fn less(self, other: f64) -> Spread {
+    #[must_use]
+    pub fn less(self, other: f64) -> Spread {
         Spread {
             median: self.median - other,
             quartiles: (self.quartiles.0 - other, self.quartiles.1 - other),
@@ -63,10 +66,10 @@ impl Spread {
 }
 
 /// Time per frame: nanoseconds, and core cycles if they can be counted.
-pub(crate) type Taken = (Spread, Option<Spread>);
+pub type Taken = (Spread, Option<Spread>);
 
 /// Subtracts the median of a common part from a contestant's time.
-pub(crate) fn without((ns, cycles): Taken, common: Taken) -> Taken {
+pub fn without((ns, cycles): Taken, common: Taken) -> Taken {
     let cycles = cycles
         .zip(common.1)
         .map(|(cycles, common)| cycles.less(common.median));
@@ -74,8 +77,9 @@ pub(crate) fn without((ns, cycles): Taken, common: Taken) -> Taken {
 }
 
 /// A contestant with the identifier `id`.
-pub(crate) struct Contestant<'s, I> {
-    pub(crate) id: I,
+pub struct Contestant<'s, I> {
+    /// The identifier.
+    pub id: I,
     work: Box<dyn Work>,
     /// The frames before each batch, if they must be restored.
     fresh: Option<&'s [u8]>,
@@ -89,7 +93,8 @@ pub(crate) struct Contestant<'s, I> {
 }
 
 impl<'s, I> Contestant<'s, I> {
-    pub(crate) fn new(id: I, work: Box<dyn Work>, fresh: Option<&'s [u8]>) -> Contestant<'s, I> {
+    /// A contestant that processes the frames of `work`. `fresh` restores them before each batch.
+    pub fn new(id: I, work: Box<dyn Work>, fresh: Option<&'s [u8]>) -> Contestant<'s, I> {
         Contestant {
             id,
             work,
@@ -162,18 +167,17 @@ impl<'s, I> Contestant<'s, I> {
     }
 
     /// The measured time; `None` if no slice was kept.
-    pub(crate) fn taken(&mut self) -> Option<Taken> {
+    pub fn taken(&mut self) -> Option<Taken> {
         let ns = Spread::of(std::mem::take(&mut self.ns))?;
         Some((ns, Spread::of(std::mem::take(&mut self.cycles))))
     }
 }
 
 /// Runs all contestants in turns as long as `effort` specifies. The time limit starts at `start`.
-pub(crate) fn take_turns<I>(
-    all: &mut [Contestant<'_, I>],
-    effort: Effort,
-    start: Instant,
-) -> Result<(), Fault> {
+///
+/// # Errors
+/// The error of a contestant.
+pub fn take_turns<I>(all: &mut [Contestant<'_, I>], effort: Effort, start: Instant) -> Result<(), Fault> {
     for contestant in &mut *all {
         contestant.calibrate()?;
     }

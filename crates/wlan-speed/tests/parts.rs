@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wlan_ciphers::Backend;
-use wlan_peers::{Part, Scheme, measure_parts};
+use wlan_speed::{Part, Scheme, measure_parts};
 
 #[test]
 fn every_scheme_has_every_part_with_its_quartiles_around_its_median() {

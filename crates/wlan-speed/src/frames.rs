@@ -1,11 +1,9 @@
-//! The frames of a case, as MPDUs and as packets for libraries that do not know 802.11.
+//! The frames of a case.
 
 use wlan_ciphers::Suite;
-use wlan_frames::fcs;
 
 /// Octets of the MAC header: QoS Data with three addresses.
 pub const HEADER_LEN: usize = 26;
-const AAD_LEN: u32 = 24;
 const PN: u64 = 0x0102_0304_0000;
 const EXT_IV: u8 = 0x20;
 
@@ -47,38 +45,32 @@ impl std::fmt::Display for Sizes {
 }
 
 /// xorshift64*: octets that look random and are the same in every run.
-pub(crate) struct Random(pub(crate) u64);
+pub struct Random(
+    /// The state: any number except 0.
+    pub u64,
+);
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    #[allow(clippy::should_implement_trait)] // it never ends
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap_or_default() % bound
     }
 
-    pub(crate) fn fill(&mut self, octets: &mut [u8]) {
+    /// Fills a buffer.
+    pub fn fill(&mut self, octets: &mut [u8]) {
         for part in octets.chunks_mut(8) {
             part.copy_from_slice(&self.next().to_le_bytes()[..part.len()]);
         }
     }
-}
-
-/// A frame in the form that libraries process: `struct packet` of `peers.h`.
-#[repr(C)]
-pub(crate) struct Packet {
-    pub(crate) nonce: [u8; 16],
-    pub(crate) aad: [u8; 32],
-    pub(crate) aad_b: u32,
-    /// Offset of the payload in the buffer.
-    pub(crate) text: u32,
-    pub(crate) text_b: u32,
-    mic: u32,
-    pub(crate) key: u32,
 }
 
 /// A batch of MPDUs in one buffer. MPDUs do not share cache lines.
@@ -146,63 +138,22 @@ impl Frames {
         (0..self.places.len()).map(|i| self.payload_b(i)).sum()
     }
 
-    fn payload_b(&self, i: usize) -> usize {
+    /// Octets of the payload of a frame.
+    #[must_use]
+    pub fn payload_b(&self, i: usize) -> usize {
         self.places[i].1 - HEADER_LEN - self.suite.overhead()
     }
 
     /// Offset of the payload in an MPDU.
-    pub(crate) fn start(&self) -> usize {
+    #[must_use]
+    pub fn start(&self) -> usize {
         HEADER_LEN + self.suite.header_len()
     }
 
-    fn is_wep(&self) -> bool {
+    /// Whether the suite is WEP.
+    #[must_use]
+    pub fn is_wep(&self) -> bool {
         matches!(self.suite, Suite::Wep40 | Suite::Wep104)
-    }
-
-    /// Writes the plaintext ICV after every payload, for a library that only provides RC4.
-    pub(crate) fn fill_icvs(&mut self) {
-        let start = self.start();
-        for i in 0..self.places.len() {
-            fcs::fill(&mut self.mpdu(i)[start..]);
-        }
-    }
-
-    /// The frames as packets, with `keys` keys in turn. This function builds nonce and AAD without the engine, so that
-    /// equal outputs are evidence (IEEE 802.11-2020 12.5.3.3.3, 12.5.3.3.4, 12.5.5.3.4; WEP: 12.3.2.2).
-    pub(crate) fn packets(&mut self, keys: usize) -> Vec<Packet> {
-        let count = self.places.len();
-        (0..count).map(|i| self.packet(i, i % keys)).collect()
-    }
-
-    fn packet(&mut self, i: usize, key: usize) -> Packet {
-        let number = |n: usize| u32::try_from(n).expect("a batch has less than 4 GiB");
-        let (text, text_b) = (self.places[i].0 + self.start(), self.payload_b(i));
-        let [_, _, pn @ ..] = self.pn(i).to_be_bytes();
-        let (is_wep, suite) = (self.is_wep(), self.suite);
-        let mpdu = self.mpdu(i);
-        let mut nonce = [0; 16];
-        if is_wep {
-            nonce[..3].copy_from_slice(&pn[3..]);
-        } else {
-            let at = usize::from(matches!(suite, Suite::Ccmp128 | Suite::Ccmp256));
-            nonce[0] = mpdu[24] & 0x0f;
-            nonce[at..at + 6].copy_from_slice(&mpdu[10..16]);
-            nonce[at + 6..at + 12].copy_from_slice(&pn);
-        }
-        let mut aad = [0; 32];
-        aad[..2].copy_from_slice(&[0x88, 0x41]);
-        aad[2..20].copy_from_slice(&mpdu[4..22]);
-        aad[20] = mpdu[22] & 0x0f;
-        aad[22] = mpdu[24] & 0x0f;
-        Packet {
-            nonce,
-            aad,
-            aad_b: AAD_LEN,
-            text: number(text),
-            text_b: number(text_b),
-            mic: number(text + text_b),
-            key: number(key),
-        }
     }
 }
 

@@ -1,11 +1,8 @@
-//! Benchmark cases, their contestants, and the errors that prevent a measurement.
+//! Benchmark cases, and the errors that prevent a measurement.
 
-use std::fmt;
-
-use wlan_ciphers::{Backend, KeyError, OpenError, SealError, Suite};
+use wlan_ciphers::{KeyError, OpenError, SealError, Suite};
 
 use crate::frames::Sizes;
-use crate::library::Interface;
 
 /// Frames per batch.
 pub const BATCH: usize = 96;
@@ -25,30 +22,6 @@ pub struct Case {
     pub one_by_one: bool,
 }
 
-/// A contestant: the engine or a library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    /// The engine with a backend. WEP and TKIP do not depend on it.
-    Airtoll(Backend),
-    /// The engine's GCM with a backend on packets whose nonce and AAD are prepared, as the libraries take them.
-    Prepared(Backend),
-    /// Everything in the engine's sealing of a batch that precedes AES.
-    FrontEnd(Backend),
-    /// A library through one of its interfaces.
-    Peer(Interface),
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Who::Airtoll(backend) => write!(f, "airtoll {backend}"),
-            Who::Prepared(backend) => write!(f, "airtoll {backend}, prepared packets"),
-            Who::FrontEnd(backend) => write!(f, "airtoll {backend}, front end"),
-            Who::Peer(interface) => interface.fmt(f),
-        }
-    }
-}
-
 /// Why a case cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -58,15 +31,15 @@ pub enum Fault {
         /// The case.
         case: Case,
         /// The contestant with the differing output.
-        who: Who,
+        who: String,
         /// Index of the frame in the batch.
         frame: usize,
     },
     /// A library returned an error.
     #[error("{who} failed at line {line} of its shim")]
     Failed {
-        /// The library's interface.
-        who: Who,
+        /// The library and its interface.
+        who: String,
         /// Line of the shim.
         line: i32,
     },
@@ -79,4 +52,9 @@ pub enum Fault {
     /// The engine cannot open the frames.
     #[error("a sealed frame does not open: {0}")]
     Open(OpenError),
+}
+
+/// Every suite that can be measured: all except BIP, which does not protect data.
+pub fn suites() -> impl Iterator<Item = Suite> {
+    Suite::ALL.into_iter().filter(|suite| !suite.is_bip())
 }
