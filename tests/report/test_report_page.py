@@ -86,8 +86,13 @@ def read(path: Path) -> Page:
 
 
 @pytest.fixture(scope="module")
-def page(quickstart: Result, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return read(write_report(quickstart, tmp_path_factory.mktemp("page")).html)
+def html(quickstart: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(quickstart, tmp_path_factory.mktemp("page")).html
+
+
+@pytest.fixture(scope="module")
+def page(html: Path) -> Page:
+    return read(html)
 
 
 def written(result: Result) -> Page:
@@ -180,10 +185,7 @@ def test_charts_hold_runs_and_cells_but_no_samples(page: Page, quickstart: Resul
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_a_browser_draws_every_chart_under_the_content_security_policy(
-    quickstart: Result, tmp_path: Path
-) -> None:
-    html = write_report(quickstart, tmp_path).html
+def test_a_browser_draws_every_chart_under_the_content_security_policy(html: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [
             "chromium",
