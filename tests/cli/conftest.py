@@ -25,7 +25,7 @@ def airtoll(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pyte
     """Run the command in an empty directory; its output and exit status.
 
     A call with `prefix` or environment variables starts the installed command, after `prefix`. Any other call runs in
-    this process, because to start the command takes longer than most of what it does.
+    this process, because the start of a command takes longer than most commands.
     """
 
     def call(

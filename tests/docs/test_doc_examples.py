@@ -123,7 +123,7 @@ def called(command: Sequence[str], directory: Path) -> subprocess.CompletedProce
 
 
 def called_here(arguments: Sequence[str], directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, because to start the command takes longer than most of what it does."""
+    """Run the command in this process, because the start of a command takes longer than most commands."""
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), redirect_stderr(printed):
         patched.setattr(sys, "argv", ["airtoll", *arguments])
