@@ -1,5 +1,6 @@
 """Fixtures that tests of several stages share."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -23,8 +24,9 @@ _AIR = {"kernel", "lab", "needs_air", "network", "veth_prefixes"}
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests marked `virtual_time` run in guests, and property tests take any time: load must not fail them."""
     virtual_time.register(config)
-    hypothesis.settings.register_profile("airtoll", deadline=None)
-    hypothesis.settings.load_profile("airtoll")
+    hypothesis.settings.register_profile("airtoll", deadline=None, max_examples=30)
+    hypothesis.settings.register_profile("long", deadline=None, max_examples=300)
+    hypothesis.settings.load_profile(os.environ.get("AIRTOLL_HYPOTHESIS", "airtoll"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

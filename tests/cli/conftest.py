@@ -1,13 +1,15 @@
-"""Fixtures that run the command like a user, on a study small enough for a test."""
+"""Fixtures that run the command, on a study small enough for a test."""
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from cli_command import AIRTOLL, SMALL_STUDY, Airtoll
 
+from airtoll.cli import main
 from airtoll.labs import air
 
 
@@ -19,22 +21,37 @@ def study(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def airtoll(tmp_path: Path) -> Airtoll:
-    """Run the command in an empty directory, after `prefix`; its output and exit status."""
+def airtoll(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Airtoll:
+    """Run the command in an empty directory; its output and exit status.
+
+    A call with `prefix` or environment variables starts the installed command, after `prefix`. Any other call runs in
+    this process, because the start of a command takes longer than most commands.
+    """
 
     def call(
         *arguments: object, prefix: Sequence[str] = (), **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*prefix, AIRTOLL, *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "200", **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        words = [str(argument) for argument in arguments]
+        if prefix or environment:
+            return subprocess.run(
+                [*prefix, AIRTOLL, *words],
+                cwd=tmp_path,
+                env={**os.environ, "COLUMNS": "200", **environment},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+        capfd.readouterr()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", ["airtoll", *words])
+            patched.setenv("COLUMNS", "200")
+            patched.chdir(tmp_path)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
 
     return call
 

@@ -9,7 +9,7 @@ from cli_command import SMALL_STUDY, Airtoll, assert_performed
 
 from airtoll.store import Result
 
-RUNS = 32
+RUNS = 12
 
 
 @pytest.mark.usefixtures("needs_air")

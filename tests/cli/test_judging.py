@@ -1,13 +1,11 @@
 """compare, gate, metrics and import, called like a user: on results in virtual time, and on recorded files."""
 
 import json
-import os
-import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from cli_command import AIRTOLL, Airtoll, one_line
+from cli_command import Airtoll, one_line
 
 from airtoll.cli import app
 from airtoll.errors import UsageError
@@ -61,8 +59,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         study = root / f"{name}.toml"
         study.write_text(STUDY.replace("RATE", rate).replace("SEED", seed))
-        command = [AIRTOLL, "run", str(study), "--out", str(root / name)]
-        subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ})
+        app(["run", str(study), "--out", str(root / name)], standalone_mode=False)
     return root
 
 

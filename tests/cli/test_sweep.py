@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from cli_command import AIRTOLL, Airtoll, one_line
 
-CELLS = 300
+CELLS = 160
 GRID = f"""
 title = "For a test"
 security = ["open", "ccmp"]
@@ -154,6 +154,7 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
     }
 
 
+@pytest.mark.long  # the other two tests of Dask start such a cluster, and compare such a table
 def test_a_dask_cluster_of_its_own_gives_the_same_table(
     airtoll: Airtoll, grid: Path, expected: bytes
 ) -> None:

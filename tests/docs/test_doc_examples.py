@@ -5,6 +5,7 @@ are run and their output is compared, Python blocks are run. `...` in expected o
 other blocks and in running text are only parsed.
 """
 
+import io
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pytest
 from doc_pages import DOCS, PAGES, ROOT, Fence, fences, generated, name_of, prose
 
 from airtoll._rust import check_scenario
-from airtoll.cli import app
+from airtoll.cli import app, main
 from airtoll.judge import read_rules
 from airtoll.labs.hosts import Hosts
 from airtoll.labs.inventory import load_inventory
@@ -97,7 +98,9 @@ def converse(fence: Fence, directory: Path, where: str) -> None:
         if command == "echo $?":
             assert expected.strip() == str(status), f"{where}: {command}"
             continue
-        done = called(["bash", "-c", command], directory)
+        words = words_of(command)
+        here = words[0] == "airtoll" and not any(map(OPERATOR.fullmatch, words))
+        done = called_here(words[1:], directory) if here else called(["bash", "-c", command], directory)
         status = done.returncode
         told = len(steps) > number + 2 and steps[number + 2].startswith("echo $?")
         assert told or status == 0, f"{where}: {command}: {done.stdout}"
@@ -117,6 +120,18 @@ def called(command: Sequence[str], directory: Path) -> subprocess.CompletedProce
         timeout=300,
         check=False,
     )
+
+
+def called_here(arguments: Sequence[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, because the start of a command takes longer than most commands."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), redirect_stderr(printed):
+        patched.setattr(sys, "argv", ["airtoll", *arguments])
+        patched.setenv("COLUMNS", "80")
+        patched.chdir(directory)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), printed.getvalue())
 
 
 def printed_as_shown(printed: str, shown: str) -> bool:
@@ -149,14 +164,23 @@ def test_output_is_compared_whole(shown: str, right: bool) -> None:
 # Commands
 
 
+OPERATOR = re.compile(r"[|&;<>]+")
+"""An operator of the shell between commands."""
+
+
+def words_of(line: str) -> list[str]:
+    """The words and operators of a shell command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
 def command_lines(fence: Fence) -> Iterator[list[str]]:
     """The words of every call of airtoll in a block of shell commands."""
     for line in fence.text.replace("\\\n", " ").splitlines():
-        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
+        words = words_of(line.removeprefix("$ "))
         while words:
-            end = next((at for at, word in enumerate(words) if re.fullmatch(r"[|&;<>]+", word)), len(words))
+            end = next((at for at, word in enumerate(words) if OPERATOR.fullmatch(word)), len(words))
             if words[:1] == ["airtoll"]:
                 yield words[1:end]
             words = words[end + 1 :]

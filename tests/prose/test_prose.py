@@ -141,7 +141,3 @@ def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit, match="2"):
         prose.main([str(tmp_path / "none")])
     assert "none does not exist" in capsys.readouterr().err
-
-
-def test_the_checked_pages_are_clean() -> None:
-    assert [str(f) for path in prose.checked_files(RULES) for f in prose.check(path, RULES)] == []

@@ -34,6 +34,10 @@ OVERHEAD_B = {
 }
 
 
+FEW_FLOWS: Mapping[str, Any] = {"transports": ("udp",), "ips": ("ipv4",)}
+"""Two flows instead of eight, for tests that only require some report: its charts take most of their time."""
+
+
 def make_plan(
     levels: Sequence[Security] = ("open", "ccmp"),
     sizes: Sequence[int] = (128, 1408),

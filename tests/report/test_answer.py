@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.report import write_report
+from airtoll.cli import app
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts import answer, figures, sentences
@@ -164,13 +163,13 @@ processor_clock = "300 MHz"
 """
 
 
-@pytest.fixture
-def lanes(airtoll: Callable[..., tuple[int, str, str]], tmp_path: Path) -> Result:
-    """A result of lab sim with two key lengths of WEP, and two numbers of lanes on hosts without a CPU."""
-    (tmp_path / "lanes.toml").write_text(STUDY)
-    status, _, err = airtoll("run", "lanes.toml", "--out", "result")
-    assert status == 0, err
-    return Result.open(tmp_path / "result")
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A reported result of lab sim with two key lengths of WEP, and two numbers of lanes on hosts without a CPU."""
+    folder = tmp_path_factory.mktemp("lanes")
+    (folder / "lanes.toml").write_text(STUDY)
+    app(["run", str(folder / "lanes.toml"), "--out", str(folder / "result")], standalone_mode=False)
+    return Result.open(folder / "result")
 
 
 def test_levels_with_equal_scenarios_are_shown_once_with_the_reason(lanes: Result) -> None:
@@ -194,17 +193,15 @@ def test_levels_with_equal_scenarios_are_shown_once_with_the_reason(lanes: Resul
     ]
 
 
-def test_files_keep_every_level_that_lab_sim_simulated(lanes: Result, tmp_path: Path) -> None:
-    paths = write_report(lanes, tmp_path / "report")
-    assert ",enhanced4," in paths.csv.read_text()
-    assert "enhanced4" in paths.html.read_text()
+def test_files_keep_every_level_that_lab_sim_simulated(lanes: Result) -> None:
+    assert ",enhanced4," in (lanes.directory / "cells.csv").read_text()
+    assert "enhanced4" in (lanes.directory / "report.html").read_text()
 
 
-def test_values_of_lab_sim_are_never_called_measured(lanes: Result, tmp_path: Path) -> None:
-    paths = write_report(lanes, tmp_path / "report")
-    words = re.findall(r"(?i)\b(?:is |not )?measured\b", paths.markdown.read_text())
+def test_values_of_lab_sim_are_never_called_measured(lanes: Result) -> None:
+    words = re.findall(r"(?i)\b(?:is |not )?measured\b", (lanes.directory / "report.md").read_text())
     assert set(words) <= {"not measured"}
-    assert "Simulated with airtoll" in paths.html.read_text()
+    assert "Simulated with airtoll" in (lanes.directory / "report.html").read_text()
 
 
 def test_other_labs_distinguish_all_levels(make: Make) -> None:

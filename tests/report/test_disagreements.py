@@ -1,14 +1,16 @@
 """The data of each paper have a reason for the claims about security that the model contradicts, and for no others."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from airtoll.labs import open_lab
+from airtoll.probes import probes_of
 from airtoll.published import MeasuredClaim, names, published
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts.claims import Claims, Judged
-from airtoll.store import Result
+from airtoll.store import Result, record
+from airtoll.study import expand, find_study, load_study
 
 
 def is_undecided(one: Judged) -> bool:
@@ -19,11 +21,12 @@ def is_undecided(one: Judged) -> bool:
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_claims_with_a_reason_are_those_that_the_model_contradicts(
-    name: str, tmp_path: Path, airtoll: Callable[..., tuple[int, str, str]]
-) -> None:
-    status, _, err = airtoll("run", name, "--quick", "--lab", "sim", "--out", tmp_path / "result")
-    assert status == 0, err
+def test_the_claims_with_a_reason_are_those_that_the_model_contradicts(name: str, tmp_path: Path) -> None:
+    study = load_study(find_study(name))
+    plan = expand(study, lab="sim", quick=True)
+    lab = open_lab("sim", plan)
+    with Result.create(tmp_path / "result", study.text, plan, lab.name, quick=True) as result:
+        record(result, lab, probes_of(plan.method.probes, lab.name, plan.clock), lambda _: None)
     data = ReportData.of(Result.open(tmp_path / "result"))
     every = Claims(data, published(name))
     rows = [one.statement.words(data.fixed) for one in every.judged]

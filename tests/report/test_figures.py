@@ -187,7 +187,7 @@ def test_too_few_rates_or_rates_without_numbers_have_no_curve(make: Make, rates:
 
 
 def test_vega_lite_takes_every_chart(make: Make) -> None:
-    plan = make_plan(rates=RATES[:3], sizes=(1470,), repeats=2, study="pacheco-11ag")
+    plan = make_plan(rates=RATES[:3], sizes=(1470,), ips=("ipv4",), repeats=2, study="pacheco-11ag")
     data = ReportData.of(make(plan, invalid=lambda _: ()))
     charts = list(Drawn.of(data, BesidePublication.of(data)).charts)
     names = {chart.id for chart in charts}

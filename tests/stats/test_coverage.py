@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-EXPERIMENTS = 1000
+EXPERIMENTS = 500
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 
 

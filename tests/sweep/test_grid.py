@@ -108,7 +108,10 @@ def test_an_impossible_cell_refuses_the_grid_or_is_left_out(tmp_path: Path) -> N
         ("packet_size = [100, '100 B']", "packet_size[1]: '100 B' is a duplicate"),
         ("seed = []", "seed: the list is empty"),
         ("seed = '5..1'", "seed: '5..1' is not allowed"),
-        (f"seed = '1..{CELLS_MAX + 1}'", f"grid: expands to {CELLS_MAX + 1} cells"),
+        (
+            f"stations = '1..10'\nseed = '1..{CELLS_MAX // 10 + 1}'",
+            f"grid: expands to {CELLS_MAX + 10} cells",
+        ),
         ("stations = '1..100'\nseed = '1..99999999'", "a sweep may have"),
         ("impossible = 'perhaps'", "impossible: 'perhaps' is not allowed; use refuse or skip"),
         ("title = 3", "title: 3 is not a string"),

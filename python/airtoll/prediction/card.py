@@ -12,7 +12,6 @@ from statistics import fmean, median
 from typing import Final
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from airtoll.errors import UsageError
 from airtoll.prediction.predictions import Case, Predictions
@@ -261,6 +260,8 @@ class _Model:
 
         def errors(vector: Iterable[float]) -> list[float]:
             return [each.log_error for each in self.residuals(targets, settings(vector))]
+
+        from scipy.optimize import least_squares  # imported here: it is slow, and few commands fit a card
 
         first = np.array(list(start.values()))
         found = least_squares(

@@ -162,10 +162,10 @@ def _forest(
     intervals = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
-        .encode(x=alt.X("low:Q", title=axis_title, scale=frame, axis=few), x2="high:Q", **shared)
+        .encode(x=alt.X("low:Q", title=axis_title, scale=frame, axis=few), x2=alt.X2("high:Q"), **shared)
     )
     chart = alt.layer(
-        named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
+        named("zero").mark_rule(style=["zero"]).encode(x=alt.X("zero:Q")),
         *([means, intervals] if by_level else [intervals, means]),
         *([_printed(alt.X("printed:Q", title=axis_title, scale=frame, axis=few), placed)] if printed else []),
     )

@@ -152,7 +152,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
         .mark_bar(minBandSize=2)
         .encode(
             x=alt.X("from:Q", title=f"Change of {text.within(metric.title)}, % of open"),
-            x2="to:Q",
+            x2=alt.X2("to:Q"),
             y=alt.Y("flow:N", sort=flows, title=None, scale=alt.Scale(paddingInner=0.25)),
             yOffset=alt.YOffset("part:N", sort=parts, scale=alt.Scale(domain=parts)),
             color=alt.Color("part:N", title="Part", sort=parts, scale=alt.Scale(domain=parts, range=colours)),
@@ -163,7 +163,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
             ],
         )
     )
-    chart = alt.layer(named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"), bars).properties(
+    chart = alt.layer(named("zero").mark_rule(style=["zero"]).encode(x=alt.X("zero:Q")), bars).properties(
         width="container", autosize=FIT, title=title, height=len(flows) * (_BAR_HEIGHT * len(parts) + _GAP)
     )
     description = f"{title}. " + "; ".join(

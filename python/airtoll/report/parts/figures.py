@@ -302,7 +302,7 @@ def _point_layers(shown: _Panel, *, lines: bool) -> list[Any]:
     layers.append(
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
-        .encode(y=alt.Y("low:Q", title=_axis_title(metric)), y2="high:Q", color=colour)
+        .encode(y=alt.Y("low:Q", title=_axis_title(metric)), y2=alt.Y2("high:Q"), color=colour)
     )
     layers.append(
         base.mark_point(size=62, strokeWidth=1.8, opacity=1, filled=False).encode(
@@ -328,7 +328,7 @@ def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
     layers.append(
         means.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
-        .encode(x=alt.X("low:Q", title=_axis_title(metric)), x2="high:Q", color=colour)
+        .encode(x=alt.X("low:Q", title=_axis_title(metric)), x2=alt.X2("high:Q"), color=colour)
     )
     layers += _references(shown, alt.X)
     places: dict[str, Any] = {"y": alt.Y("x:N", sort=shown.ticks, title=None)}
