@@ -21,6 +21,7 @@ class Simulation:
     environment: dict[str, str] = field(default_factory=dict)
     simulator: Simulator = "icarus"
     in_place: tuple[Path, ...] = ()  # replace the library's modules of the same name
+    long: bool = False  # repeats other simulations with other widths
 
     @property
     def name(self) -> str:
@@ -54,8 +55,11 @@ CORES = (
     ),
     Simulation("ccmp_core", CORE_TESTS, {"W": 32}, simulator="verilator"),
     *(
-        Simulation("ccmp_core", CORE_TESTS, parameters, simulator="verilator", in_place=TABLES)
-        for parameters in ({"W": 64, "CORES": 2, "FRAMES": 9}, {"W": 128, "CORES": 4, "FRAMES": 18})
+        Simulation("ccmp_core", CORE_TESTS, parameters, simulator="verilator", in_place=TABLES, long=long)
+        for parameters, long in (
+            ({"W": 64, "CORES": 2, "FRAMES": 9}, False),
+            ({"W": 128, "CORES": 4, "FRAMES": 18}, True),
+        )
     ),
     # The smallest possible memory, with only the guaranteed behaviour, and S-boxes in block RAM.
     Simulation(
@@ -86,6 +90,7 @@ LANES = tuple(
         {"LONG_KEYS": "0", "SUITE": suite, "MOST_CYCLES": str(cycles)},
         "verilator",
         in_place,
+        long=parameters["LANES"] == 4,
     )
     for parameters, suite, cycles, in_place in (
         ({"W": 128, "LANES": 8}, "enhanced8", 154, TABLES),
@@ -116,7 +121,8 @@ PARTS = (
     Simulation("aes_sbox_ram"),
     Simulation("aes_mix_columns"),
     Simulation("aes_shift_rows"),
-    *(Simulation("octet_packer", parameters={"W": w}) for w in (32, 64, 128)),
+    *(Simulation("octet_packer", parameters={"W": w}) for w in (32, 128)),
+    Simulation("octet_packer", parameters={"W": 64}, long=True),
     Simulation("rings", "test_ring"),
     Simulation("ram_sdp", parameters={"WIDTH": 32, "DEPTH": 16}),
     Simulation("ram_sdp", parameters={"WIDTH": 7, "DEPTH": 1000}),
@@ -124,7 +130,7 @@ PARTS = (
     Simulation("block_slice", parameters={"DEPTH": 1000, "READ_CYCLES": 3}),
     Simulation("verdict_counts"),
     *(
-        Simulation(top, parameters={"W": w})
+        Simulation(top, parameters={"W": w}, long=w == 64)
         for top in ("key_table", "mpdu_in", "mpdu_out")
         for w in (32, 64, 128)
     ),

@@ -20,6 +20,9 @@ def running(request: pytest.FixtureRequest) -> Iterator[Running]:
         pool.shutdown(cancel_futures=True)
 
 
-@pytest.mark.parametrize("simulation", SIMULATIONS, ids=lambda simulation: simulation.name)
+@pytest.mark.parametrize(
+    "simulation",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.long else []) for each in SIMULATIONS],
+)
 def test_simulation(simulation: Simulation, running: Running) -> None:
     running[simulation.name].result()
