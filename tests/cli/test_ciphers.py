@@ -204,7 +204,7 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
 
 def test_an_unsupported_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed._rust, "backends", lambda: ["portable"])
-    with pytest.raises(speed.UsageError, match="this CPU does not support vaes512, only portable"):
+    with pytest.raises(UsageError, match="this CPU does not support vaes512, only portable"):
         speed.choose_backend("vaes512")
 
 
@@ -242,7 +242,7 @@ def test_measurements_before_an_interrupt_are_printed(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(speed, "measure", interrupted)
-    with pytest.raises(speed.AirtollError, match="partial: 3 of 6 cases") as caught:
+    with pytest.raises(AirtollError, match="partial: 3 of 6 cases") as caught:
         benchmark(["ccmp"], ["64"], None, as_json=True, as_markdown=False, figure=None)
     assert caught.value.exit_code == 130
     found = json.loads(capsys.readouterr().out)

@@ -24,7 +24,7 @@ def program() -> Path:
     if root is not None:
         arguments = ["--release", "--package", "wlan-peers", "--bin", NAME]
         product = "the comparison with OpenSSL and libipsec-mb"
-        return programs.cargo_build(root, arguments, product, "once, about a minute", FOLDER)
+        return programs.cargo_build(root, arguments, product, "once, a few minutes", FOLDER)
     file = FOLDER / NAME
     if not file.is_file():
         raise AirtollError(

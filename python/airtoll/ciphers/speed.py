@@ -196,7 +196,11 @@ def look(peers: Peers, backend: str) -> BenchmarkHost:
         architecture=platform.machine(),
         ghz=found["ghz"],
         backend=backend,
-        libraries={name: Library(**state) for name, state in found["libraries"].items()},
+        libraries={
+            name: Library(**found["libraries"][name])
+            for name in IMPLEMENTATIONS
+            if name in found["libraries"]
+        },
         cycles_per_aes128_block=_rounds(found["cycles_per_aes_round"]),
         cycles_per_aes128_block_in_a_chain=_rounds(found["cycles_of_aes_latency"]),
     )
