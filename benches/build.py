@@ -56,7 +56,7 @@ DURATION: Final = re.compile(r"^([\d.]+)s (?:call|setup) +(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage cost."""
+    """The cost of a stage."""
 
     name: str
     cpu_s: float

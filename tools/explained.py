@@ -2,7 +2,7 @@
 
 usage: python tools/explained.py COMMAND [ARGUMENT ...]
 
-Cargo's bar and counts are shown as they come; all other output waits until the command has ended. If the command fails
+The bar and the counts of cargo appear at once; all other output waits until the command has ended. If the command fails
 for a reason that the user can remove (no network, a full disk), print one line that says what to do and exit with
 status 2. Otherwise print the output of the command and exit with its status.
 """
@@ -42,7 +42,7 @@ _CAUSES = (
 
 
 def _cause(program: str, output: str) -> str | None:
-    """What to do about the failure, or None if its cause is not known."""
+    """The remedy of the failure, or None if its cause is not known."""
     folder = Path.cwd()
     free = shutil.disk_usage(folder).free // 1_000_000
     for pattern, remedy in _CAUSES:

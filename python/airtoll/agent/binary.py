@@ -30,7 +30,7 @@ def architecture(machine: str) -> str:
 def checksums() -> dict[str, str]:
     """SHA-256 of the program for each machine, by the words of `uname -m`.
 
-    A checkout has the program for this machine's architecture, and those that `program` built before.
+    In a checkout: of the program for this machine's architecture, and of each program that `program` built before.
     """
     root = checkout()
     if root is not None:
