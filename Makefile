@@ -49,7 +49,7 @@ $(VENV)/.installed: $(VENV)/.packages $(VENV)/.built pyproject.toml Cargo.toml t
 	@touch $@
 
 RUST_SOURCES := Cargo.toml Cargo.lock tools/build.sh \
-    $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs' -o -name '*.[ch]')
+    $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs')
 
 # The version contains the commit. This file changes only when the commit changes.
 $(VENV)/.commit: FORCE | $(VENV)/.packages
@@ -65,19 +65,26 @@ $(VENV)/.dev $(VENV)/.rtl $(VENV)/.synth $(VENV)/.docs $(VENV)/.dist: $(VENV)/.p
 	@tools/install.sh $(VENV) $(@:$(VENV)/.%=%)
 	@touch $@
 
-system-build system-run system-test system-bench system-rtl system-armv8 system-guest:
+system-build system-run system-test system-bench system-rtl system-armv8 system-guest system-peers:
 	@tools/system-packages.sh $(@:system-%=%)
 
 # Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
 check: lint
 	+cargo test --workspace --quiet -- --skip ns3
-	$(VENV)/bin/pytest --numprocesses 2 -m 'not air' --ignore tests/cli --ignore tests/docs
+	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile -m 'not air and not long' $(addprefix tests/,$(FAST))
+
+FAST := agent build course judge probes published study
 
 # The tests of the hardware use one core for minutes: they start first, beside everything that compiles. The tests in Rust
 # compile beside the Python packages, which use one core.
-test: system-build system-run system-test system-guest system-rtl
+test: system-build system-run system-test system-guest system-peers system-rtl
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl test-rust guest lint docs test-miri
 	$(MAKE) --no-print-directory test-python
+
+# Everything in `test`, and the exhaustive variants: every width of the hardware, more cases of each property.
+test-long: test
+	$(MAKE) -C rtl test-long
+	AIRTOLL_HYPOTHESIS=long $(VENV)/bin/pytest --numprocesses 3 --dist loadfile
 
 # With +, cargo uses make's job server instead of warning that it is unavailable. The tests of the hardware, which take
 # longest on one core, wait for the Python package, so its build has priority.
@@ -111,7 +118,7 @@ guest: build system-guest
 
 # Three processes on two cores, because many tests wait: for emulated air, timeouts and other programs.
 test-python: build $(VENV)/.dev
-	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile
+	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile -m 'not long'
 
 # Fails on broken links and missing pages. The variable silences an advertisement.
 docs: build $(VENV)/.docs
@@ -199,6 +206,6 @@ bench-build:
 .PHONY: FORCE build run check test test-long docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
 .PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
     -studies -virtual) bench
-.PHONY: $(addprefix system-,build run test bench guest rtl armv8) $(addprefix test-,rust armv8 miri python rtl)
+.PHONY: $(addprefix system-,build run test bench guest rtl armv8 peers) $(addprefix test-,rust armv8 miri python rtl)
 
 endif

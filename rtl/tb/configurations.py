@@ -90,7 +90,6 @@ LANES = tuple(
         {"LONG_KEYS": "0", "SUITE": suite, "MOST_CYCLES": str(cycles)},
         "verilator",
         in_place,
-        long=parameters["LANES"] == 4,
     )
     for parameters, suite, cycles, in_place in (
         ({"W": 128, "LANES": 8}, "enhanced8", 154, TABLES),
