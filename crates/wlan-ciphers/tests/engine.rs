@@ -294,10 +294,11 @@ proptest! {
     }
 }
 
-/// Payload lengths of an MSDU: all up to the length after which the steps of every kernel repeat, then one of eleven. With
-/// `AIRTOLL_LONG`, all.
+/// Payload lengths of an MSDU: all up to 544 octets, which is more than the largest step of a kernel (512), then one of
+/// eleven, which visits every length modulo 64. With `AIRTOLL_LONG`, all.
 fn lengths() -> Vec<usize> {
-    let step = if std::env::var_os("AIRTOLL_LONG").is_some() { 1 } else { 11 };
+    let is_long = std::env::var_os("AIRTOLL_LONG").is_some();
+    let step = if is_long { 1 } else { 11 };
     (0..=544).chain((545..=2304).step_by(step)).collect()
 }
 
