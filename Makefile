@@ -107,7 +107,7 @@ test-miri:
 
 $(VENV)/.synth: | $(VENV)/.rtl
 
-rtl-tools: system-rtl build $(VENV)/.rtl
+rtl-tools: system-rtl build $(VENV)/.dev $(VENV)/.rtl
 rtl-synth-tools: rtl-tools $(VENV)/.synth
 
 test-rtl: rtl-tools
