@@ -113,12 +113,16 @@ rtl-synth-tools: rtl-tools $(VENV)/.synth
 test-rtl: rtl-tools
 	$(MAKE) -C rtl test counts
 
+# The static agent for hosts behind SSH, which the tests of these hosts and a first use of lab hosts require.
+agent:
+	+tools/agent.sh
+
 # The guest of the virtual clock, if this machine can build one. Tests that require it are skipped without it.
 guest: build system-guest
 	-$(AIRTOLL) lab build
 
 # Three processes on two cores, because many tests wait: for emulated air, timeouts and other programs.
-test-python: build $(VENV)/.dev
+test-python: build agent $(VENV)/.dev
 	$(VENV)/bin/pytest --numprocesses 3 --dist loadfile -m 'not long'
 
 # Fails on broken links and missing pages. The variable silences an advertisement.
@@ -204,7 +208,7 @@ clean:
 bench-build:
 	$(VENV)/bin/python benches/build.py --stored docs/measurements/build.md $(if $(WRITE),--write $(WRITE))
 
-.PHONY: FORCE build run check test test-long docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
+.PHONY: FORCE build run check test test-long agent docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
 .PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
     -studies -virtual) bench
 .PHONY: $(addprefix system-,build run test bench guest rtl armv8 peers) $(addprefix test-,rust armv8 miri python rtl)

@@ -70,12 +70,26 @@ _up_to_date: Final[set[str]] = set()
 """Architectures whose program this process has built, or found to be up to date."""
 
 
+_SOURCES: Final = (
+    "Cargo.lock",
+    "Cargo.toml",
+    "tools/agent.sh",
+    "crates/*/Cargo.toml",
+    "crates/*/src/**/*.rs",
+)
+
+
 def _build(root: Path, name: str) -> None:
-    if name not in _up_to_date:
+    if name in _up_to_date:
+        return
+    file = FOLDER / f"airtoll-agent-{name}"
+    changed = max(path.stat().st_mtime_ns for pattern in _SOURCES for path in root.glob(pattern))
+    # Not left to cargo, which would run in a guest, where no time passes while it does.
+    if not file.is_file() or file.stat().st_mtime_ns < changed:
         product = f"the agent for hosts with {name}"
         Build(["tools/agent.sh", name], product, "once, about two minutes", "restore the checkout").run(root)
         checksum.cache_clear()
-        _up_to_date.add(name)
+    _up_to_date.add(name)
 
 
 @cache

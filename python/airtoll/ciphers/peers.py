@@ -22,7 +22,9 @@ def program() -> Path:
     """
     root = programs.checkout()
     if root is not None:
-        arguments = ["--release", "--package", "wlan-peers", "--bin", NAME]
+        # Cargo then compiles the engine with the same features as the extension, and so not again.
+        packages = [f"--package={name}" for name in ("airtoll-agent", "airtoll-py", "wlan-peers")]
+        arguments = ["--release", *packages, "--features=airtoll-py/extension-module", "--bin", NAME]
         product = "the comparison with OpenSSL and libipsec-mb"
         return programs.cargo_build(root, arguments, product, "once, a few minutes", FOLDER)
     file = FOLDER / NAME
