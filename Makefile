@@ -206,7 +206,7 @@ clean:
 	rm -rf $(VENV)
 
 bench-build:
-	$(VENV)/bin/python benches/build.py --stored docs/measurements/build.md $(if $(WRITE),--write $(WRITE))
+	$(VENV)/bin/python benches/build.py $(if $(STORED),--stored $(STORED)) $(if $(WRITE),--write $(WRITE))
 
 .PHONY: FORCE build run check test test-long agent docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
 .PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
