@@ -173,7 +173,7 @@ def both_commands() -> str:
 if __name__ == "__main__":
     publish(
         "What `make run` and `make test` cost from nothing.",
-        "# Building and testing\n\nMade by `make bench-build`, in a fresh clone without "
+        "# Building and testing\n\nMade by `make bench-build`, in a fresh clone without"
         " incremental compilation. Each stage reports the CPU time of all its processes.",
         [both_commands],
     )
