@@ -1,5 +1,5 @@
 # make run       installs missing packages, builds, runs the quickstart study and prints the path of its report
-# make check     runs the linters and the fast tests, in about a minute after a change
+# make check     runs the linters and the fast tests
 # make test      runs everything that continuous integration runs
 # make test-long runs the exhaustive variants of the tests, too
 # make docs      builds the documentation site in target/site
@@ -43,8 +43,8 @@ $(VENV)/.packages: pyproject.toml tools/constraints.txt tools/requirements.py
 	@tools/install.sh $(VENV) build
 	@touch $@
 
-# Only the metadata of the package and its command: the build changes neither.
-$(VENV)/.installed: $(VENV)/.packages $(VENV)/.built pyproject.toml Cargo.toml tools/build_backend.py
+# Only the metadata of the package and its command, which a build does not change.
+$(VENV)/.installed: $(VENV)/.packages pyproject.toml Cargo.toml tools/build_backend.py | $(VENV)/.built
 	@PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python tools/explained.py pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -205,7 +205,7 @@ clean:
 	cargo clean --quiet
 	rm -rf $(VENV)
 
-bench-build:
+bench-build: build
 	$(VENV)/bin/python benches/build.py $(if $(STORED),--stored $(STORED)) $(if $(WRITE),--write $(WRITE))
 
 .PHONY: FORCE build run check test test-long agent docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools

@@ -14,7 +14,9 @@ if [ -n "$target" ]; then
     chmod +x "$linker"
     export "CARGO_TARGET_$(echo "$target" | tr a-z- A-Z_)_LINKER=$linker"
 fi
-cargo build --quiet --release --package wlan-peers --bin airtoll-peers ${target:+--target "$target"}
+# Cargo then compiles the engine with the same features as the extension, and so not again.
+cargo build --quiet --release --package airtoll-agent --package airtoll-py --package wlan-peers \
+    --features airtoll-py/extension-module --bin airtoll-peers ${target:+--target "$target"}
 
 programs=python/airtoll/ciphers/programs
 mkdir -p "$programs"
