@@ -166,7 +166,7 @@ bench-papers: system-run guest
 bench-hosts: system-run guest
 	$(VENV)/bin/python benches/hosts.py $(if $(WRITE),--write $(WRITE))
 
-bench-faults: system-test guest
+bench-faults: system-test guest $(VENV)/.dev
 	$(VENV)/bin/python benches/faults.py $(if $(WRITE),--write $(WRITE))
 
 bench-decrypt: build
