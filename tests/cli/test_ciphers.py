@@ -89,20 +89,6 @@ def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> 
             assert (m["limited_by"] == "chain") == ccm_chain
 
 
-def test_the_front_end_takes_a_part_of_sealing_a_batch(airtoll: Airtoll) -> None:
-    found = document(airtoll, "--suite", "ccmp", "--suite", "wep104", "--size", 64)
-    sealing = {
-        m["keys"]: m["cycles_per_byte"] * 64
-        for m in found["measurements"]
-        if (m["suite"], m["implementation"], m["operation"], m["batch"]) == ("ccmp", "airtoll", "seal", 96)
-        and m["cycles_per_byte"] is not None
-    }
-    front_end = {one["keys"]: one["cycles_per_frame"] for one in found["front_end"]}
-    assert front_end.keys() == sealing.keys()
-    assert {one["suite"] for one in found["front_end"]} <= {"ccmp"}
-    assert all(0 < front_end[keys] < sealing[keys] for keys in sealing)
-
-
 def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
     found = document(airtoll, "--suite", "gcmp", "--size", 64)
     measured = {m["implementation"] for m in found["measurements"]}
@@ -111,15 +97,6 @@ def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
     for name, library in libraries.items():
         assert (library["version"] is None) == (library["absent"] is not None)
         assert (name in measured) == (library["version"] is not None)
-
-
-def test_gcmp_is_also_measured_on_packets_as_the_libraries_take_them(airtoll: Airtoll) -> None:
-    found = document(airtoll, "--suite", "gcmp", "--suite", "ccmp", "--size", 64)
-    prepared = [m for m in found["measurements"] if m["implementation"] == "airtoll-prepared"]
-    assert {m["suite"] for m in prepared} == {"gcmp"}
-    assert len(prepared) == 6  # ways
-    done = airtoll("ciphers", "--suite", "gcmp", "--size", 64)
-    assert sum(line.startswith("gcmp* ") for line in done.stdout.splitlines()) == 6
 
 
 def test_the_lanes_as_printed_are_measured_beside_the_repaired_ones_and_marked_as_broken(
@@ -221,8 +198,8 @@ def test_an_absent_library_leaves_the_rest(
     monkeypatch.setattr(speed, "look", look_without)
 
     def ours_only(peers: Peers, cases: list[speed.BenchmarkCase], backend: str) -> Any:
-        for case, measured, front_end in measure(peers, cases, backend):
-            yield case, [m for m in measured if m.implementation == "airtoll"], front_end
+        for case, measured in measure(peers, cases, backend):
+            yield case, [m for m in measured if m.implementation == "airtoll"]
 
     monkeypatch.setattr(speed, "measure", ours_only)
     benchmark(["gcmp"], ["64"], None, as_json=False, as_markdown=False, figure=None)

@@ -21,7 +21,7 @@ use zeroize::ZeroizeOnDrop;
 use crate::aad::{Profile, Recipe};
 use crate::ccmp;
 #[cfg(feature = "study")]
-use crate::engine::pass::{CTR, FRONT_END, MIC};
+use crate::engine::pass::{CTR, MIC};
 use crate::engine::pass::{OPEN, Pass, SEAL};
 use crate::engine::{self, Backend, BlocksInOrder, Frame, Machine, Mode, Schedule, Task, WINDOW, Window};
 use crate::enhanced::Lanes;
@@ -123,14 +123,6 @@ impl TemporalKey {
     pub fn backend(&self) -> Backend {
         self.schedule.kind.backend
     }
-
-    /// The expanded key.
-    #[cfg(feature = "study")]
-    #[inline(always)]
-    pub(crate) fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
     /// Seals every MPDU of the batch in place: sets its Protected bit, writes the cipher header, encrypts the plaintext
     /// and writes the MIC.
     ///
@@ -140,25 +132,10 @@ impl TemporalKey {
         if let [job] = batch {
             return self.seal_one(job).map_err(|fault| SealError { job: 0, fault });
         }
-        self.pass_over_batch::<SEAL>(batch)
-    }
-
-    /// Does everything in [`seal`](TemporalKey::seal) that precedes AES: checks and parses the headers, builds nonces and
-    /// AAD, writes the cipher headers and orders the frames. For measurements only: the frames are not sealed afterwards.
-    ///
-    /// # Errors
-    /// As for [`seal`](TemporalKey::seal).
-    #[cfg(feature = "study")]
-    pub fn front_end(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        self.pass_over_batch::<FRONT_END>(batch)
-    }
-
-    #[inline(always)]
-    fn pass_over_batch<const PASS: Pass>(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         let key = self.by_value();
         let later = check(batch.iter().map(|job| (key, job)), WINDOW);
         let jobs = batch.iter_mut().map(|job| (key, job));
-        engine::perform(self.schedule.kind, Sealing::<_, PASS> { jobs, later })
+        engine::perform(self.schedule.kind, Sealing { jobs, later })
     }
 
     /// Opens every MPDU of the batch in place and sets the verdict of each job.
@@ -289,27 +266,13 @@ impl core::ops::Deref for Ccmp {
 /// # Errors
 /// [`SealError`] for the first malformed job; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
-    pass_over_each::<SEAL>(batch)
-}
-
-/// Does everything in [`seal_each`] that precedes AES, like [`TemporalKey::front_end`].
-///
-/// # Errors
-/// As for [`seal_each`].
-#[cfg(feature = "study")]
-pub fn front_end_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
-    pass_over_each::<FRONT_END>(batch)
-}
-
-#[inline(always)]
-fn pass_over_each<const PASS: Pass>(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
     let Some((first, _)) = batch.first() else {
         return Ok(());
     };
     let kind = first.schedule.kind;
     let later = check(batch.iter().map(|(key, job)| (key.by_value(), job)), WINDOW);
     let jobs = batch.iter_mut().map(|(key, job)| (key.by_value(), job));
-    engine::perform(kind, Sealing::<_, PASS> { jobs, later })
+    engine::perform(kind, Sealing { jobs, later })
 }
 
 /// Opens every MPDU of the batch in place, each with its own key, and sets the verdict of each job. Suites may be
@@ -334,14 +297,14 @@ fn check<'b, 'j: 'b>(
     Ok(())
 }
 
-/// Seals a batch, or makes another pass over the frames to seal.
-struct Sealing<I, const PASS: Pass> {
+/// Seals a batch.
+struct Sealing<I> {
     jobs: I,
     /// The result of checking the jobs after the first window.
     later: Result<(), SealError>,
 }
 
-impl<'b, 'j: 'b, I, const PASS: Pass> Task for Sealing<I, PASS>
+impl<'b, 'j: 'b, I> Task for Sealing<I>
 where
     I: ExactSizeIterator<Item = (KeyOfFrame<'b>, &'b mut SealJob<'j>)>,
 {
@@ -377,7 +340,7 @@ where
             later?;
             done += window.frames().len();
             window.frames().iter_mut().for_each(Frame::write_header);
-            window.protect::<PASS>();
+            window.protect::<SEAL>();
         }
         Ok(())
     }

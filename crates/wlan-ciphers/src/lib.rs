@@ -23,7 +23,6 @@
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
 //! | `half` (feature `study`) | MIC and cipher of a frame separately, for measurements | |
-//! | `prepared` (feature `study`) | GCM without MPDUs, for measurements beside libraries | |
 //! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/explanation/enhanced-ccmp.md` |
 //! | `study` (feature `study`) | the forgeable lane split of a paper, never for a link | `docs/explanation/enhanced-ccmp.md` |
 //!
@@ -62,8 +61,6 @@ pub mod key;
 mod lanes;
 pub mod michael;
 pub mod pn;
-#[cfg(feature = "study")]
-pub mod prepared;
 mod rc4;
 pub mod replay;
 #[cfg(feature = "study")]
@@ -85,8 +82,6 @@ pub use enhanced::Lanes;
 #[cfg(feature = "study")]
 pub use half::Half;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
-#[cfg(feature = "study")]
-pub use key::front_end_each;
 pub use key::{Ccmp, KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};
 pub use replay::{Replay, ReplayWindow};

@@ -1,16 +1,11 @@
 //! The contestants beside those of `wlan-speed`: the engine on batches, and the interfaces of libraries.
 
-use wlan_ciphers::prepared;
-use wlan_ciphers::{
-    Backend, KeyError, OpenError, OpenJob, Suite, TemporalKey, Tkip, Wep, front_end_each, open_each,
-    seal_each, tkip, wep,
-};
+use wlan_ciphers::{Backend, OpenJob, TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep};
 use wlan_speed::contestant::{Key, Work, open_job, seal_job, split, verdict};
 use wlan_speed::frames::Frames;
 use wlan_speed::{Case, Fault, clock};
 
 use crate::library::{Interface, Run};
-use crate::packet::{Packet, packets};
 use crate::who::Who;
 
 /// The engine on the frames of a case as one batch. It creates jobs in every run, as callers do.
@@ -74,118 +69,6 @@ impl Work for Engine {
     fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }
-}
-
-/// The engine's sealing of a batch without AES.
-pub(crate) struct FrontEnd {
-    key_each: bool,
-    keys: Vec<TemporalKey>,
-    frames: Frames,
-}
-
-impl FrontEnd {
-    /// Takes keys of an AES suite.
-    pub(crate) fn new(case: Case, backend: Backend, keys: &[Vec<u8>], frames: Frames) -> Result<Self, Fault> {
-        Ok(FrontEnd {
-            key_each: case.key_each,
-            keys: aes_keys(case.suite, keys, backend)?,
-            frames,
-        })
-    }
-}
-
-impl Work for FrontEnd {
-    fn run(&mut self) -> Result<(), Fault> {
-        let first_pn = self.frames.pn(0);
-        let mpdus = split(&mut self.frames.buffer, &self.frames.places);
-        let jobs = mpdus.zip(first_pn..).map(|(mpdu, pn)| seal_job(mpdu, pn));
-        if self.key_each {
-            front_end_each(&mut zip(self.keys.iter().cycle(), jobs))
-        } else {
-            self.keys[0].front_end(&mut jobs.collect::<Vec<_>>())
-        }
-        .map_err(Fault::Seal)
-    }
-
-    fn frames(&mut self) -> &mut Frames {
-        &mut self.frames
-    }
-}
-
-fn aes_keys(suite: Suite, keys: &[Vec<u8>], backend: Backend) -> Result<Vec<TemporalKey>, KeyError> {
-    keys.iter()
-        .map(|key| TemporalKey::with_backend(suite, key, backend))
-        .collect()
-}
-
-/// The engine's GCM on the packets of a case, as the libraries take them.
-pub(crate) struct Prepared {
-    case: Case,
-    keys: Vec<TemporalKey>,
-    packets: Vec<Packet>,
-    frames: Frames,
-}
-
-impl Prepared {
-    /// Takes keys of GCMP.
-    pub(crate) fn new(
-        case: Case,
-        backend: Backend,
-        keys: &[Vec<u8>],
-        mut frames: Frames,
-    ) -> Result<Prepared, Fault> {
-        let packets = packets(&mut frames, keys.len());
-        Ok(Prepared {
-            case,
-            keys: aes_keys(case.suite, keys, backend)?,
-            packets,
-            frames,
-        })
-    }
-}
-
-impl Work for Prepared {
-    fn run(&mut self) -> Result<(), Fault> {
-        let Case { open, one_by_one, .. } = self.case;
-        let (start, keys) = (self.frames.start(), &self.keys);
-        let mpdus = split(&mut self.frames.buffer, &self.frames.places);
-        let packets = mpdus.zip(&self.packets).map(|(buffer, packet)| {
-            let [nonce @ .., _, _, _, _] = packet.nonce;
-            let prepared = prepared::Packet {
-                buffer,
-                payload: start..start + packet.text_b as usize,
-                nonce,
-                aad: packet.aad,
-                aad_len: packet.aad_b as usize,
-            };
-            (&keys[packet.key as usize], prepared)
-        });
-        if one_by_one {
-            for packet in packets {
-                prepared_packets(open, std::iter::once(packet))?;
-                clock::fence();
-            }
-            return Ok(());
-        }
-        prepared_packets(open, packets)
-    }
-
-    fn frames(&mut self) -> &mut Frames {
-        &mut self.frames
-    }
-}
-
-/// Seals or opens packets, which must all open.
-fn prepared_packets<'b>(
-    open: bool,
-    packets: impl ExactSizeIterator<Item = (&'b TemporalKey, prepared::Packet<'b>)>,
-) -> Result<(), Fault> {
-    if !open {
-        prepared::seal(packets);
-    } else if !prepared::open(packets) {
-        return Err(Fault::Open(OpenError::Mic));
-    }
-    Ok(())
 }
 
 fn aes_key(key: &Key) -> Option<&TemporalKey> {

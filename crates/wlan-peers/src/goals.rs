@@ -174,10 +174,7 @@ fn print_page(limit: Limit, effort: Effort) {
         "`make -C benches/peers newest` measures this table. [Speed of frame protection](../explanation/ciphers.md)"
     );
     println!(
-        "describes the method. c/B: core cycles per byte of payload. Ratio: the library's time over airtoll's. The"
-    );
-    println!(
-        "rows with \"prepared\" give airtoll packets with prepared nonce and AAD, as the libraries take them."
+        "describes the method. c/B: core cycles per byte of payload. Ratio: the library's time over airtoll's."
     );
     println!(
         "A dash: the library does not support the suite. The last column has the library with the least time.\n"
@@ -200,43 +197,37 @@ fn print_page(limit: Limit, effort: Effort) {
     for case in cases_of_table() {
         let figures =
             measure(case, &[Backend::detect()], effort).unwrap_or_else(|fault| fail(&fault.to_string()));
-        let ways: [(&str, &dyn Fn(Who) -> bool); 2] = [
-            ("", &|who| matches!(who, Who::Airtoll(_))),
-            (", prepared", &|who| matches!(who, Who::Prepared(_))),
-        ];
-        for (way, ours) in ways {
-            let Some(ours) = best(&figures, ours) else {
-                continue;
-            };
-            let peer = |accepts: &dyn Fn(Interface) -> bool| {
-                let figure = figures.best(|who| matches!(who, Who::Peer(interface) if accepts(interface)))?;
-                match (figure.who, figure.cycles_per_frame) {
-                    (Who::Peer(interface), Some(theirs)) => Some((interface, theirs.median / ours)),
-                    _ => None,
-                }
-            };
-            let share = limit
-                .cycles_per_frame(&case)
-                .map_or(f64::NAN, |least| 100.0 * least / ours);
-            let [doing, conditions] = work(&case);
-            print!(
-                "| {doing}{conditions}{way} | {} | {:.3} | {share:.0} |",
-                case.sizes.to_string().trim_end_matches(" B"),
-                ours / figures.payload_b,
-            );
-            for &library in Library::ALL {
-                match peer(&|interface| interface.library() == library) {
-                    Some((by, ratio)) if library.interfaces(case.suite).len() > 1 => {
-                        print!(" {ratio:.2}x {} |", by.name());
-                    }
-                    Some((_, ratio)) => print!(" {ratio:.2}x |"),
-                    None => print!(" - |"),
-                }
+        let Some(ours) = best(&figures, |who| matches!(who, Who::Airtoll(_))) else {
+            continue;
+        };
+        let peer = |accepts: &dyn Fn(Interface) -> bool| {
+            let figure = figures.best(|who| matches!(who, Who::Peer(interface) if accepts(interface)))?;
+            match (figure.who, figure.cycles_per_frame) {
+                (Who::Peer(interface), Some(theirs)) => Some((interface, theirs.median / ours)),
+                _ => None,
             }
-            match peer(&|_| true) {
-                Some((interface, ratio)) => println!(" {interface}, {ratio:.2}x |"),
-                None => println!(" - |"),
+        };
+        let share = limit
+            .cycles_per_frame(&case)
+            .map_or(f64::NAN, |least| 100.0 * least / ours);
+        let [doing, conditions] = work(&case);
+        print!(
+            "| {doing}{conditions} | {} | {:.3} | {share:.0} |",
+            case.sizes.to_string().trim_end_matches(" B"),
+            ours / figures.payload_b,
+        );
+        for &library in Library::ALL {
+            match peer(&|interface| interface.library() == library) {
+                Some((by, ratio)) if library.interfaces(case.suite).len() > 1 => {
+                    print!(" {ratio:.2}x {} |", by.name());
+                }
+                Some((_, ratio)) => print!(" {ratio:.2}x |"),
+                None => print!(" - |"),
             }
+        }
+        match peer(&|_| true) {
+            Some((interface, ratio)) => println!(" {interface}, {ratio:.2}x |"),
+            None => println!(" - |"),
         }
     }
 }
@@ -333,11 +324,9 @@ fn print(figures: &Figures, limit: Limit) {
         };
         let (low, high) = cycles.quartiles;
         let least = match figure.who {
-            Who::Airtoll(Backend::AesNi) | Who::Prepared(Backend::AesNi) => {
-                limit.with_aesni().cycles_per_frame(&figures.case)
-            }
-            Who::Airtoll(_) | Who::Prepared(_) => limit.cycles_per_frame(&figures.case),
-            Who::FrontEnd(_) | Who::Peer(_) => None,
+            Who::Airtoll(Backend::AesNi) => limit.with_aesni().cycles_per_frame(&figures.case),
+            Who::Airtoll(_) => limit.cycles_per_frame(&figures.case),
+            Who::Peer(_) => None,
         };
         let share = least.map_or_else(String::new, |least| {
             format!("  {:3.0} % of the limit", 100.0 * least / cycles.median)

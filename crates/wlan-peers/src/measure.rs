@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use wlan_ciphers::{Backend, Suite};
+use wlan_ciphers::Backend;
 use wlan_speed::contestant::{Idle, OneByOne, Pass, Work};
 use wlan_speed::stage::Stage;
 use wlan_speed::turns::{Contestant, take_turns, without};
 use wlan_speed::{BATCH, Case, Effort, Fault, Spread};
 
-use crate::contestant::{Engine, FrontEnd, Peer, Prepared};
+use crate::contestant::{Engine, Peer};
 use crate::library::{Library, Run};
 use crate::who::Who;
 
@@ -50,16 +50,6 @@ fn engine(stage: &Stage, backend: Backend) -> Result<Box<dyn Work>, Fault> {
     Ok(Box::new(OneByOne::new(pass, backend, &stage.keys, frames)?))
 }
 
-/// The engine on prepared packets, for the suites that it supports in this form.
-fn prepared(stage: &Stage, backend: Backend) -> Result<Option<Box<dyn Work>>, Fault> {
-    if !matches!(stage.case.suite, Suite::Gcmp128 | Suite::Gcmp256) {
-        return Ok(None);
-    }
-    let frames = stage.before.clone();
-    let work = Prepared::new(stage.case, backend, &stage.keys, frames)?;
-    Ok(Some(Box::new(work)))
-}
-
 fn peers(stage: &Stage) -> impl Iterator<Item = (Who, Box<dyn Work>)> {
     let interfaces = Library::ALL
         .iter()
@@ -87,10 +77,6 @@ pub fn compare(case: Case, count: usize) -> Result<Vec<Who>, Fault> {
     for backend in Backend::available() {
         stage.same(&Who::Airtoll(backend), &mut *engine(&stage, backend)?)?;
         compared.push(Who::Airtoll(backend));
-        if let Some(mut work) = prepared(&stage, backend)? {
-            stage.same(&Who::Prepared(backend), &mut *work)?;
-            compared.push(Who::Prepared(backend));
-        }
     }
     for (who, mut work) in peers(&stage) {
         stage.same(&who, &mut *work)?;
@@ -124,18 +110,6 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
         };
         if wanted.contains(&backend) {
             all.push(Contestant::new(Some(Who::Airtoll(backend)), work, fresh));
-            if let Some(mut work) = prepared(&stage, backend)? {
-                stage.same(&Who::Prepared(backend), &mut *work)?;
-                all.push(Contestant::new(Some(Who::Prepared(backend)), work, fresh));
-            }
-            if !case.suite.is_rc4() && !case.open && !case.one_by_one {
-                let work = FrontEnd::new(case, backend, &stage.keys, stage.before.clone())?;
-                all.push(Contestant::new(
-                    Some(Who::FrontEnd(backend)),
-                    Box::new(work),
-                    None,
-                ));
-            }
         }
     }
     for (who, mut work) in peers(&stage) {

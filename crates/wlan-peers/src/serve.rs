@@ -151,8 +151,6 @@ fn speed(figures: &Figures, figure: &Figure) -> Speed {
             let is_rc4 = figures.case.suite.is_rc4();
             ("airtoll", (!is_rc4).then(|| backend.name()))
         }
-        Who::Prepared(backend) => ("airtoll-prepared", Some(backend.name())),
-        Who::FrontEnd(backend) => ("airtoll-front-end", Some(backend.name())),
         Who::Peer(interface) => (interface.library().name(), Some(interface.name())),
     };
     let bits = 8.0 * figures.payload_b;

@@ -11,10 +11,6 @@ use crate::library::Interface;
 pub enum Who {
     /// The engine with a backend. WEP and TKIP do not depend on it.
     Airtoll(Backend),
-    /// The engine's GCM with a backend on packets whose nonce and AAD are prepared, as the libraries take them.
-    Prepared(Backend),
-    /// Everything in the engine's sealing of a batch that precedes AES.
-    FrontEnd(Backend),
     /// A library through one of its interfaces.
     Peer(Interface),
 }
@@ -23,8 +19,6 @@ impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Who::Airtoll(backend) => write!(f, "airtoll {backend}"),
-            Who::Prepared(backend) => write!(f, "airtoll {backend}, prepared packets"),
-            Who::FrontEnd(backend) => write!(f, "airtoll {backend}, front end"),
             Who::Peer(interface) => interface.fmt(f),
         }
     }

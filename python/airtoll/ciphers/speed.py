@@ -8,7 +8,7 @@ import itertools
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,12 +17,11 @@ from airtoll.ciphers.parts import PAPER_LANES
 from airtoll.ciphers.peers import Peers
 from airtoll.errors import UsageError
 
-Implementation = Literal["airtoll", "airtoll-prepared", "openssl", "ipsec-mb"]
-"""`airtoll-prepared` is the engine's GCM on packets with prepared nonce and AAD, as the libraries take them."""
+Implementation = Literal["airtoll", "openssl", "ipsec-mb"]
 Operation = Literal["seal", "open"]
 LaneScheme = Literal["paper-lanes", "enhanced"]
 
-IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "airtoll-prepared", "openssl", "ipsec-mb")
+IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
 SUITES = tuple(suite for suite in _rust.suites() if not suite.startswith("bip"))
 """All suites that protect data."""
 ENHANCED = "enhanced"
@@ -139,18 +138,6 @@ class SpeedMeasurement(BaseModel):
         return None if share is None else self.limited_by if share >= _MOST_OF_TIME else OTHER_WORK
 
 
-class FrontEndTime(BaseModel):
-    """Cycles of the engine's front end: everything in sealing a batch that precedes AES."""
-
-    model_config = ConfigDict(frozen=True)
-
-    suite: str
-    size_b: int | None  # payload; null for IMIX
-    keys: int
-    cycles_per_frame: float
-    cycles_per_frame_quartiles: tuple[float, float]
-
-
 class LaneTimes(BaseModel):
     """Times of one frame with a number of lanes, frame by frame under one key: medians, null if never steady."""
 
@@ -173,7 +160,6 @@ class Speeds(BaseModel):
     host: BenchmarkHost
     complete: bool  # false: interrupted before all cases were measured
     measurements: tuple[SpeedMeasurement, ...]
-    front_end: tuple[FrontEndTime, ...] = ()
     lanes: tuple[LaneTimes, ...] = ()  # with paper-lanes
 
 
@@ -245,14 +231,14 @@ def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[BenchmarkCa
 
 def measure(
     peers: Peers, cases: Sequence[BenchmarkCase], backend: str
-) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement], FrontEndTime | None]]:
-    """Measure the cases in order; yield each case with the measurements of all implementations and of the front end.
+) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement]]]:
+    """Measure the cases in order; yield each case with the measurements of all implementations.
 
     The outputs of all implementations are compared before they are timed. Raises AirtollError if they differ.
     """
     within_s = min(_BUDGET_S / max(len(cases), 1), _MOST_S)
     for case in cases:
-        yield case, *_measure_one(peers, case, backend, within_s)
+        yield case, _measure_one(peers, case, backend, within_s)
 
 
 def plan_lanes(sizes: Sequence[int | None]) -> list[tuple[LaneScheme, int, int]]:
@@ -279,9 +265,7 @@ def measure_lanes(peers: Peers, scheme: LaneScheme, lanes: int, size_b: int, bac
     )
 
 
-def _measure_one(
-    peers: Peers, case: BenchmarkCase, backend: str, within_s: float
-) -> tuple[list[SpeedMeasurement], FrontEndTime | None]:
+def _measure_one(peers: Peers, case: BenchmarkCase, backend: str, within_s: float) -> list[SpeedMeasurement]:
     way = case.way
     measured = peers.ask(
         "case",
@@ -294,11 +278,7 @@ def _measure_one(
         within_s=within_s,
     )
     best: dict[str, SpeedMeasurement] = {}
-    front_end = None
     for speed in measured["speeds"]:
-        if speed["implementation"] == "airtoll-front-end":
-            front_end = _front_end(case, speed, measured["payload_b"])
-            continue
         best.setdefault(
             speed["implementation"],
             SpeedMeasurement.model_validate(
@@ -316,17 +296,4 @@ def _measure_one(
                 }
             ),
         )
-    return [best[name] for name in IMPLEMENTATIONS if name in best], front_end
-
-
-def _front_end(case: BenchmarkCase, speed: dict[str, Any], payload_b: float) -> FrontEndTime | None:
-    if speed["cycles_per_byte"] is None:
-        return None
-    low, high = speed["cycles_per_byte_quartiles"]
-    return FrontEndTime(
-        suite=case.suite,
-        size_b=case.size_b,
-        keys=case.way.keys,
-        cycles_per_frame=speed["cycles_per_byte"] * payload_b,
-        cycles_per_frame_quartiles=(low * payload_b, high * payload_b),
-    )
+    return [best[name] for name in IMPLEMENTATIONS if name in best]

@@ -13,7 +13,7 @@ from airtoll import extras
 from airtoll.ciphers import speed
 from airtoll.ciphers.parts import PAPER_LANES
 from airtoll.ciphers.peers import Peers, program
-from airtoll.ciphers.speed import BenchmarkHost, FrontEndTime, ProtectionMode, SpeedMeasurement, Speeds
+from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
@@ -21,7 +21,6 @@ from airtoll.errors import StoppedError, UsageError
 _WIDTH = 100  # of a table; without a terminal, rich would use 80
 _WORDS = ("suite", "by")  # columns of words
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
-_PREPARED = "*"  # marks the rows of packets with prepared nonce and AAD
 _ONE_SIZE_B = 1500
 _FEW_SIZES = 2  # with more sizes, every mode except the usual one is shown at one size
 _NONE = "\N{EN DASH}"
@@ -83,7 +82,6 @@ def _measure(
 ) -> Speeds:
     host = speed.look(peers, backend)
     measurements: list[SpeedMeasurement] = []
-    front_ends: list[FrontEndTime] = []
     times: list[speed.LaneTimes] = []
     console = plain_console(stderr=True)
     progress = Progress(
@@ -100,10 +98,8 @@ def _measure(
     with progress:
         task = progress.add_task("comparing and measuring", total=len(cases) + len(lanes))
         try:
-            for case, measured, front_end in speed.measure(peers, cases, backend):
+            for case, measured in speed.measure(peers, cases, backend):
                 measurements.extend(measured)
-                if front_end is not None:
-                    front_ends.append(front_end)
                 progress.update(task, advance=1, description=f"{case.suite:<10} {_size(case.size_b):>6}")
             for scheme, number, size_b in lanes:
                 times.append(speed.measure_lanes(peers, scheme, number, size_b, backend))
@@ -114,7 +110,6 @@ def _measure(
         host=host,
         complete=complete,
         measurements=tuple(measurements),
-        front_end=tuple(front_ends),
         lanes=tuple(times),
     )
 
@@ -142,29 +137,8 @@ def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
         ]
         if chosen:
             yield _sheet(way, chosen)
-    if front_ends := [one for one in speeds.front_end if one.size_b in shown]:
-        yield _front_end_sheet(front_ends)
     if speeds.lanes:
         yield from _lane_sheets(speeds.lanes)
-
-
-def _front_end_sheet(times: Sequence[FrontEndTime]) -> _Sheet:
-    found = {(one.suite, one.size_b, one.keys): one.cycles_per_frame for one in times}
-    rows = [
-        (
-            suite,
-            _size(size_b).removesuffix(" B"),
-            *(_number(found.get((suite, size_b, keys))) for keys in (1, speed.BATCH)),
-        )
-        for suite, size_b in dict.fromkeys((one.suite, one.size_b) for one in times)
-    ]
-    columns = (
-        ("", "suite"),
-        ("payload", "B"),
-        ("one key,", "cycles/frame"),
-        ("one key per frame,", "cycles/frame"),
-    )
-    return _Sheet(f"Front end of sealing {speed.BATCH} frames at a time", columns, rows)
 
 
 def _lane_sheets(times: Sequence[speed.LaneTimes]) -> Iterator[_Sheet]:
@@ -211,34 +185,27 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
     ]
     if beside_ccmp:
         columns.append(("own", "ccmp"))
-    groups: dict[str, list[tuple[int | None, SpeedMeasurement | None]]] = {}
+    rows, before = [], None
     for (suite, size_b), found in by_case.items():
-        groups.setdefault(suite, []).append((size_b, found.get("airtoll")))
-        if prepared := found.get("airtoll-prepared"):
-            groups.setdefault(f"{suite}{_PREPARED}", []).append((size_b, prepared))
-    rows = []
-    for label, group in groups.items():
-        suite = label.removesuffix(_PREPARED)
-        for number, (size_b, ours) in enumerate(group):
-            found = by_case[suite, size_b]
-            openssl, ipsec_mb = found.get("openssl"), found.get("ipsec-mb")
-            row = [
-                label if number == 0 else "",
-                _size(size_b).removesuffix(" B"),
-                *_rate(ours),
-                _number(ours.limit_cycles_per_byte if ours else None),
-                _percent(ours.share_of_limit if ours else None),
-                (ours and ours.bound_by) or _NONE,
-                *_rate(openssl),
-                _ratio(ours, openssl),
-                *_rate(ipsec_mb),
-                _ratio(ours, ipsec_mb),
-                (ipsec_mb and ipsec_mb.interface) or "",
-            ]
-            if beside_ccmp:
-                standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
-                row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
-            rows.append(tuple(row))
+        ours, openssl, ipsec_mb = (found.get(name) for name in speed.IMPLEMENTATIONS)
+        row = [
+            suite if suite != before else "",
+            _size(size_b).removesuffix(" B"),
+            *_rate(ours),
+            _number(ours.limit_cycles_per_byte if ours else None),
+            _percent(ours.share_of_limit if ours else None),
+            (ours and ours.bound_by) or _NONE,
+            *_rate(openssl),
+            _ratio(ours, openssl),
+            *_rate(ipsec_mb),
+            _ratio(ours, ipsec_mb),
+            (ipsec_mb and ipsec_mb.interface) or "",
+        ]
+        if beside_ccmp:
+            standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
+            row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
+        rows.append(tuple(row))
+        before = suite
     return _Sheet(_title(way), tuple(columns), rows)
 
 
@@ -321,13 +288,9 @@ def _notes(speeds: Speeds) -> Iterator[str]:
         return
     yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed over the library's."
     yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
-    if any(m.implementation == "airtoll-prepared" for m in speeds.measurements):
-        yield f"{_PREPARED} airtoll's cipher alone: packets with prepared nonce and AAD, as the libraries take them."
     yield "The limit counts the AES rounds and, for GCMP, the multiplications that the standard requires, at"
     yield "this CPU's measured rates. Bound by: the unit that sets the limit (both: AES and GHASH), the chain"
     yield f"of CBC-MAC, or {speed.OTHER_WORK} work, if less than half of the time is at the limit."
-    if speeds.front_end:
-        yield "Front end: everything in sealing that precedes AES (headers, nonces, AAD, order of the frames)."
     sizes = {m.size_b for m in speeds.measurements}
     if len(sizes) > _FEW_SIZES:
         yield "For other sizes of the other modes, use --json or --size."

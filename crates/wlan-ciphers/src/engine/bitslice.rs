@@ -123,7 +123,7 @@ fn swap_bits(planes: &mut Planes, distance: usize, low: u64) {
 }
 
 /// AES with `keys`, one more than the rounds. Each block has the key at its own place.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn encrypt(keys: &[Planes], blocks: &[[u8; 16]; BLOCKS]) -> [[u8; 16]; BLOCKS] {
     let mut state = slice(blocks);
     add(&mut state, &keys[0]);

@@ -15,11 +15,12 @@
 
 use core::ops::Range;
 
+use super::Entries;
 use super::machine::{Addresses, Group, Keys, MAX_LANES, Machine};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 
 /// Values that each step of a group hands on to the next, per register.
-struct State<M: Machine, const G: usize> {
+pub(super) struct State<M: Machine, const G: usize> {
     /// The MAC, before the last round.
     mac: [M::Block; G],
     /// Counter block 0 of each lane, whitened.
@@ -51,7 +52,7 @@ macro_rules! for_registers {
 
 /// Makes a pass over the payloads of a group in place and returns the MICs per register.
 #[inline(always)]
-pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
+pub(super) fn ccm<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
     m: M,
     keys: &K,
     group: &mut Group<'_, G>,
@@ -74,17 +75,10 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
         from = from.max(steps.end);
         // SAFETY: `registers` is at most the number of registers of the group.
         unsafe {
-            if ROWS {
-                for_registers!(
-                    registers,
-                    run_rows::<M, K, G, PASS>(m, keys, group, &mut s, steps)
-                );
-            } else {
-                for_registers!(
-                    registers,
-                    run_columns::<M, K, G, PASS>(m, keys, group, &mut s, steps)
-                );
-            }
+            for_registers!(
+                registers,
+                run::<M, K, G, PASS, ROWS>(m, keys, group, &mut s, steps)
+            );
         }
     }
     let mut mics = [m.zero(); G];
@@ -97,6 +91,43 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
         mics[g] = m.xor(keys.join(m, s.mac[g], keys.last(g)), s.mask[g]);
     }
     mics
+}
+
+/// Steps of the first `N` registers. Register `N - 1` has the fewest chunks.
+pub(super) trait Steps<M: Machine, K: Keys<M>, const G: usize> {
+    /// # Safety
+    /// `N` is at most the number of registers of the group.
+    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>);
+}
+
+/// Steps by rows.
+struct ByRows<const PASS: Pass, const N: usize>;
+
+/// Steps by columns.
+struct ByColumns<const PASS: Pass, const N: usize>;
+
+/// Performs steps of the first `N` registers.
+///
+/// # Safety
+/// As for [`Steps::run`].
+#[inline(always)]
+unsafe fn run<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    steps: Range<usize>,
+) {
+    // SAFETY: the caller promises what the steps require.
+    unsafe {
+        match (ROWS, G) {
+            // The machine of a single frame may be narrower than the one whose instructions are enabled.
+            (true, 1) => ByRows::<PASS, N>::run(m, keys, group, s, steps),
+            (false, 1) => ByColumns::<PASS, N>::run(m, keys, group, s, steps),
+            (true, _) => m.steps::<ByRows<PASS, N>, K, G>(keys, group, s, steps),
+            (false, _) => m.steps::<ByColumns<PASS, N>, K, G>(keys, group, s, steps),
+        }
+    }
 }
 
 /// Processes the blocks before the payload.
@@ -192,61 +223,55 @@ impl Step {
     }
 }
 
-/// Performs steps of the first `N` registers by rows. Register `N - 1` has the fewest chunks.
-///
-/// # Safety
-/// `N` is at most the number of registers of the group.
-#[inline(always)]
-unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
-    m: M,
-    keys: &K,
-    group: &Group<'_, G>,
-    s: &mut State<M, G>,
-    steps: Range<usize>,
-) {
-    let mut mac = [m.zero(); N];
-    mac.copy_from_slice(&s.mac[..N]);
-    // Chunks that every lane has in full.
-    let whole = group.whole[N - 1];
-    let at = |t: usize| Some(16 * M::LANES * t);
-    let mut t = steps.start;
-    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
-    // up to the last of register `N - 1` has `whole` chunks in full.
-    unsafe {
-        if t == 0 && whole > 0 {
-            let first = Step {
-                ahead: at(0),
-                behind: None,
-            };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, first);
-            t = 1;
+impl<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize> Steps<M, K, G>
+    for ByRows<PASS, N>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>) {
+        let mut mac = [m.zero(); N];
+        mac.copy_from_slice(&s.mac[..N]);
+        // Chunks that every lane has in full.
+        let whole = group.whole[N - 1];
+        let at = |t: usize| Some(16 * M::LANES * t);
+        let mut t = steps.start;
+        // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+        // up to the last of register `N - 1` has `whole` chunks in full.
+        unsafe {
+            if t == 0 && whole > 0 {
+                let first = Step {
+                    ahead: at(0),
+                    behind: None,
+                };
+                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, first);
+                t = 1;
+            }
+            while 0 < t && t < whole.min(steps.end) {
+                let step = Step {
+                    ahead: at(t),
+                    behind: at(t - 1),
+                };
+                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, step);
+                t += 1;
+            }
+            if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
+                let last = Step {
+                    ahead: None,
+                    behind: at(t - 1),
+                };
+                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, last);
+                t += 1;
+            }
+            while t < steps.end {
+                let step = Step {
+                    ahead: at(t),
+                    behind: t.checked_sub(1).and_then(at),
+                };
+                rows::<M, K, G, PASS, true, N>(m, keys, group, &s.base, &mut mac, step);
+                t += 1;
+            }
         }
-        while 0 < t && t < whole.min(steps.end) {
-            let step = Step {
-                ahead: at(t),
-                behind: at(t - 1),
-            };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, step);
-            t += 1;
-        }
-        if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
-            let last = Step {
-                ahead: None,
-                behind: at(t - 1),
-            };
-            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, last);
-            t += 1;
-        }
-        while t < steps.end {
-            let step = Step {
-                ahead: at(t),
-                behind: t.checked_sub(1).and_then(at),
-            };
-            rows::<M, K, G, PASS, true, N>(m, keys, group, &s.base, &mut mac, step);
-            t += 1;
-        }
+        s.mac[..N].copy_from_slice(&mac);
     }
-    s.mac[..N].copy_from_slice(&mac);
 }
 
 /// Performs one step by rows. With `EDGE`, some lanes may have no chunk or a partial one.
@@ -347,41 +372,35 @@ unsafe fn encipher_row<M: Machine, K: Keys<M>, const G: usize, const EDGE: bool,
     }
 }
 
-/// Performs steps of the first `N` registers by columns. Register `N - 1` has the fewest chunks.
-///
-/// # Safety
-/// `N` is at most the number of registers of the group.
-#[inline(always)]
-unsafe fn run_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
-    m: M,
-    keys: &K,
-    group: &Group<'_, G>,
-    s: &mut State<M, G>,
-    steps: Range<usize>,
-) {
-    let mut mac = [m.zero(); N];
-    mac.copy_from_slice(&s.mac[..N]);
-    // Chunks that every lane has in full.
-    let whole = group.whole[N - 1];
-    let mut t = steps.start;
-    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
-    // up to the last of register `N - 1` has `whole` chunks in full.
-    unsafe {
-        if t < whole {
-            let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
-            whole_columns::<M, K, G, PASS, N>(m, keys, group, s, &mut mac, blocks);
-            t = whole;
-        }
-        while t < steps.end {
-            if PASS == OPEN {
-                open_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
-            } else {
-                seal_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+impl<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize> Steps<M, K, G>
+    for ByColumns<PASS, N>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>) {
+        let mut mac = [m.zero(); N];
+        mac.copy_from_slice(&s.mac[..N]);
+        // Chunks that every lane has in full.
+        let whole = group.whole[N - 1];
+        let mut t = steps.start;
+        // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+        // up to the last of register `N - 1` has `whole` chunks in full.
+        unsafe {
+            if t < whole {
+                let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
+                whole_columns::<M, K, G, PASS, N>(m, keys, group, s, &mut mac, blocks);
+                t = whole;
             }
-            t += 1;
+            while t < steps.end {
+                if PASS == OPEN {
+                    open_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+                } else {
+                    seal_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+                }
+                t += 1;
+            }
         }
+        s.mac[..N].copy_from_slice(&mac);
     }
-    s.mac[..N].copy_from_slice(&mac);
 }
 
 /// Processes blocks that every lane has in full. When opening, the MAC is one block behind CTR.

@@ -252,7 +252,7 @@ fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
 
 /// [`lanes()`] for one frame on any CPU: a register holds up to eight lanes, in order.
 pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes: usize) {
-    let keys = SlicedKeys::<11>::one(Portable, frame.key);
+    let keys = SlicedKeys::one(Portable, frame.key);
     let BlocksInOrder {
         counter,
         first,

@@ -59,8 +59,9 @@ pub(crate) use gmac::gmac;
 use machine::{Group, Keys, Rows};
 pub(crate) use machine::{Machine, Numbers, Permutation};
 pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, Window};
-use pass::{FRONT_END, OPEN, Pass, authenticates, is_half};
+use pass::{OPEN, Pass, authenticates};
 pub(crate) use portable::Portable;
+use schedule::MAX_KEYS;
 pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
 use {aesni::AesNi, gcm_pipeline::Pipelined, vaes256::Vaes256, vaes512::Vaes512};
@@ -355,13 +356,13 @@ macro_rules! rounds {
 }
 use rounds;
 
-/// Makes a pass over one frame. The methods of [`Entries`] are inlined, so that a program that only calls this contains no
-/// kernels for several frames. Sealing writes the MIC, of 8 or 16 octets, into the rest of the MPDU.
+/// Makes a pass over one frame. It refers to no kernel for several frames, so that a program that only calls this contains
+/// none. Sealing writes the MIC, of 8 or 16 octets, into the rest of the MPDU.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
     let frames = core::slice::from_mut(frame);
     // SAFETY: a single frame satisfies the order.
-    with_machine!(kind, m => unsafe { group::<_, PASS, true>(m, kind, frames, &[0]) });
+    with_machine!(kind, m => unsafe { one::<_, PASS>(m, kind, frames, &[0]) });
 }
 
 /// Makes a pass over the frames in `order`, which have the same kind. `one_key`: all of them are known to have the same
@@ -370,10 +371,6 @@ pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
 /// # Safety
 /// `order` contains no frame twice. Each payload is at most as long as the previous one.
 unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8], one_key: bool) {
-    if const { PASS == FRONT_END } {
-        core::hint::black_box((frames, order));
-        return;
-    }
     let kind = frames[usize::from(order[0])].kind();
     // SAFETY: the caller promises what `groups` requires.
     with_machine!(kind, m => unsafe { groups::<_, PASS>(m, kind, frames, order, one_key) });
@@ -405,46 +402,51 @@ unsafe fn groups<M: Entries, const PASS: Pass>(
             }
             _ => false,
         };
-        for order in order.chunks(if alone { 1 } else { most }) {
-            // SAFETY: a part of an order is an order. Frames with lanes are a full group with equal numbers of whole
-            // chunks, or a single frame.
-            unsafe {
-                if shared || alone {
-                    group::<_, PASS, true>(m, kind, frames, order);
-                } else {
-                    group::<_, PASS, false>(m, kind, frames, order);
+        // SAFETY: a part of an order is an order. Frames with lanes are a full group with equal numbers of whole chunks,
+        // or a single frame.
+        unsafe {
+            if alone || order.len() == 1 {
+                for order in order.chunks(1) {
+                    one::<_, PASS>(m, kind, frames, order);
                 }
+            } else if shared {
+                several::<_, PASS, true>(m, kind, frames, order);
+            } else {
+                several::<_, PASS, false>(m, kind, frames, order);
             }
         }
     }
 }
 
 /// # Safety
-/// As for the method of [`Entries`] for the mode of `kind`.
+/// As for [`Entries::one`].
 #[inline(always)]
-unsafe fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
+unsafe fn one<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    // SAFETY: the caller promises what the method requires.
+    unsafe {
+        match kind.keys {
+            11 => m.one::<11, PASS>(kind.mode, frames, order),
+            _ => m.one::<15, PASS>(kind.mode, frames, order),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Entries::several`].
+#[inline(always)]
+unsafe fn several<M: Entries, const PASS: Pass, const SHARED: bool>(
     m: M,
     kind: Kind,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
-    // SAFETY: the caller promises what the method of this mode requires.
+    // SAFETY: the caller promises what the method requires.
     unsafe {
-        match (kind.mode, kind.keys) {
-            (Mode::Ccm, 11) => m.ccm::<11, PASS, SHARED>(frames, order),
-            (Mode::Ccm, _) => m.ccm::<15, PASS, SHARED>(frames, order),
-            (Mode::Gcm, 11) => m.gcm::<11, PASS, SHARED>(frames, order),
-            (Mode::Gcm, _) => m.gcm::<15, PASS, SHARED>(frames, order),
-            (Mode::Lanes(lanes), _) => m.enhanced::<PASS, SHARED>(lanes, frames, order),
+        match kind.keys {
+            11 => m.several::<11, PASS, SHARED>(kind.mode, frames, order),
+            _ => m.several::<15, PASS, SHARED>(kind.mode, frames, order),
         }
     }
-}
-
-/// Called in place of the kernels for halves of several frames. No measurement uses such kernels, and they would take a
-/// quarter of the compile time.
-#[cold]
-fn only_one_frame() -> ! {
-    unreachable!("a half of sealing is taken of a single frame")
 }
 
 /// A kernel: makes a pass over the frames of one group.
@@ -477,27 +479,36 @@ trait Entries: Machine {
 
     /// Performs a task.
     fn perform<T: Task>(self, task: T) -> T::Output;
+    /// Makes a pass over the frame whose index is `order`, with `KEYS` round keys.
+    ///
     /// # Safety
     /// As for [`protect_ordered`].
-    unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    unsafe fn one<const KEYS: usize, const PASS: Pass>(
         self,
+        mode: Mode,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
+    /// Makes a pass over at least two frames, at most a group. If `SHARED`, they have the same key.
+    ///
     /// # Safety
-    /// As for [`protect_ordered`].
-    unsafe fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    /// As for [`protect_ordered`]. Frames with lanes are a full group with equal numbers of whole chunks.
+    unsafe fn several<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
+        mode: Mode,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
+    /// Runs steps of CCM in a function of their own: the time to compile a function grows faster than its size.
+    ///
     /// # Safety
-    /// As for [`protect_ordered`]. `order` is one frame, or a full group of frames with equal numbers of whole chunks.
-    unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
+    /// As for [`ccm::Steps::run`].
+    unsafe fn steps<S: ccm::Steps<Self, K, G>, K: Keys<Self>, const G: usize>(
         self,
-        lanes: usize,
-        frames: &mut [Frame<'_, '_>],
-        order: &[u8],
+        keys: &K,
+        group: &Group<'_, G>,
+        state: &mut ccm::State<Self, G>,
+        steps: Range<usize>,
     );
 }
 
@@ -510,33 +521,49 @@ impl Entries for Portable {
         task.run(self)
     }
 
-    unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    unsafe fn one<const KEYS: usize, const PASS: Pass>(
         self,
+        mode: Mode,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        // SAFETY: the caller promises what the kernel requires.
-        unsafe { Ccm::<KEYS, 1, PASS, SHARED>::run(self, frames, order) };
-    }
-
-    unsafe fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
-        self,
-        frames: &mut [Frame<'_, '_>],
-        order: &[u8],
-    ) {
-        // SAFETY: the caller promises what the kernel requires.
-        unsafe { Gcm::<KEYS, 2, 1, PASS, SHARED>::run(self, frames, order) };
-    }
-
-    unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
-        self,
-        lanes: usize,
-        frames: &mut [Frame<'_, '_>],
-        order: &[u8],
-    ) {
-        for &member in order {
-            lanes::lanes_portable::<PASS>(&mut frames[usize::from(member)], lanes);
+        // SAFETY: the caller promises what the kernels require.
+        unsafe {
+            match mode {
+                Mode::Ccm => portable::run::<Ccm<MAX_KEYS, 1, PASS, true>>(frames, order),
+                Mode::Gcm => portable::run::<Gcm<MAX_KEYS, 2, 1, PASS, true>>(frames, order),
+                Mode::Lanes(lanes) => {
+                    lanes::lanes_portable::<PASS>(&mut frames[usize::from(order[0])], lanes);
+                }
+            }
         }
+    }
+
+    unsafe fn several<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+        self,
+        mode: Mode,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    ) {
+        // SAFETY: the caller promises what the kernels require.
+        unsafe {
+            match mode {
+                Mode::Ccm => portable::run::<Ccm<MAX_KEYS, 1, PASS, SHARED>>(frames, order),
+                Mode::Gcm => portable::run::<Gcm<MAX_KEYS, 2, 1, PASS, SHARED>>(frames, order),
+                Mode::Lanes(_) => unreachable!("a group of frames with lanes is one frame"),
+            }
+        }
+    }
+
+    unsafe fn steps<S: ccm::Steps<Self, K, G>, K: Keys<Self>, const G: usize>(
+        self,
+        keys: &K,
+        group: &Group<'_, G>,
+        state: &mut ccm::State<Self, G>,
+        steps: Range<usize>,
+    ) {
+        // SAFETY: the caller promises what the steps require.
+        unsafe { S::run(self, keys, group, state, steps) };
     }
 }
 
@@ -576,11 +603,31 @@ macro_rules! entries {
             unsafe fn run_task<T: super::Task>(self, task: T) -> T::Output {
                 task.run(self)
             }
+
+            /// Runs steps of CCM.
+            ///
+            /// # Safety
+            /// As for [`Steps::run`](super::ccm::Steps::run). The CPU has the features.
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            unsafe fn run_steps<S: super::ccm::Steps<Self, K, G>, K: super::Keys<Self>, const G: usize>(
+                self,
+                keys: &K,
+                group: &super::Group<'_, G>,
+                state: &mut super::ccm::State<Self, G>,
+                steps: core::ops::Range<usize>,
+            ) {
+                // SAFETY: the caller promises what the steps require.
+                unsafe { S::run(self, keys, group, state, steps) };
+            }
+
+            super::gcm_entry!($($gcm)*);
         }
 
         // SAFETY of all calls: a value of this type proves that the CPU has the features. The caller promises the rest.
         impl super::Entries for $machine {
             const CCM_FRAMES: usize = $ccm * <$machine as super::Machine>::LANES;
+            const GCM_FRAMES: usize = <$machine>::FRAMES_OF_GCM;
             const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
 
             fn perform<T: super::Task>(self, task: T) -> T::Output {
@@ -589,45 +636,60 @@ macro_rules! entries {
             }
 
             #[inline(always)]
-            unsafe fn ccm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+            unsafe fn one<const KEYS: usize, const PASS: super::Pass>(
                 self,
+                mode: super::Mode,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
                 // SAFETY: as above.
                 unsafe {
-                    match order.len() {
-                        1 => Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order),
-                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
-                        _ => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
+                    match mode {
+                        super::Mode::Ccm => {
+                            Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order);
+                        }
+                        super::Mode::Gcm => self.gcm_one::<KEYS, PASS>(frames, order),
+                        $(super::Mode::Lanes($lanes) => {
+                            Self::run::<super::Lanes<$registers, $registers, PASS, true>, _>(
+                                $by(self), frames, order,
+                            );
+                        })*
+                        super::Mode::Lanes(_) => unreachable!("there are 2, 4 or 8 lanes"),
                     }
                 }
             }
 
-            super::gcm_entry!($($gcm)*);
-
             #[inline(always)]
-            unsafe fn enhanced<const PASS: super::Pass, const SHARED: bool>(
+            unsafe fn several<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 self,
-                lanes: usize,
+                mode: super::Mode,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
                 // SAFETY: as above.
                 unsafe {
-                    match (lanes, order.len()) {
-                        $(
-                            ($lanes, 1) => Self::run::<super::Lanes<$registers, $registers, PASS, true>, _>(
-                                $by(self), frames, order,
-                            ),
-                            ($lanes, _) if const { super::is_half(PASS) } => super::only_one_frame(),
-                            ($lanes, _) => Self::run::<super::Lanes<$registers, $all, PASS, SHARED>, _>(
-                                $by(self), frames, order,
-                            ),
-                        )*
-                        _ => unreachable!("there are 2, 4 or 8 lanes"),
+                    match mode {
+                        super::Mode::Ccm => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
+                        super::Mode::Gcm => self.gcm_several::<KEYS, PASS, SHARED>(frames, order),
+                        // A group that is one frame never has several.
+                        $(super::Mode::Lanes($lanes) if $registers < $all => {
+                            Self::run::<super::Lanes<$registers, $all, PASS, SHARED>, _>($by(self), frames, order);
+                        })*
+                        super::Mode::Lanes(_) => unreachable!("a group has one frame, or 2, 4 or 8 lanes"),
                     }
                 }
+            }
+
+            #[inline(always)]
+            unsafe fn steps<S: super::ccm::Steps<Self, K, G>, K: super::Keys<Self>, const G: usize>(
+                self,
+                keys: &K,
+                group: &super::Group<'_, G>,
+                state: &mut super::ccm::State<Self, G>,
+                steps: core::ops::Range<usize>,
+            ) {
+                // SAFETY: as above.
+                unsafe { self.run_steps::<S, K, G>(keys, group, state, steps) };
             }
         }
     };
@@ -644,32 +706,46 @@ use entries;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! gcm_entry {
     (groups of $gcm:literal or 1 x $chunks:literal) => {
-        const GCM_FRAMES: usize = $gcm;
+        const FRAMES_OF_GCM: usize = $gcm;
 
         #[inline(always)]
-        unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+        unsafe fn gcm_one<const KEYS: usize, const PASS: super::Pass>(
             self,
             frames: &mut [super::Frame<'_, '_>],
             order: &[u8],
         ) {
             // SAFETY: as above.
-            unsafe {
-                match order.len() {
-                    1 => Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order),
-                    _ if const { super::is_half(PASS) } => super::only_one_frame(),
-                    _ => Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order),
-                }
-            }
+            unsafe { Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order) };
+        }
+
+        #[inline(always)]
+        unsafe fn gcm_several<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+            self,
+            frames: &mut [super::Frame<'_, '_>],
+            order: &[u8],
+        ) {
+            // SAFETY: as above.
+            unsafe { Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order) };
         }
     };
     (
         pipeline of $step:literal rows or $own:literal with a key each,
         short frames $($together:literal of $rows:literal rows),+
     ) => {
-        const GCM_FRAMES: usize = super::WINDOW;
+        const FRAMES_OF_GCM: usize = super::WINDOW;
 
         #[inline(always)]
-        unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+        unsafe fn gcm_one<const KEYS: usize, const PASS: super::Pass>(
+            self,
+            frames: &mut [super::Frame<'_, '_>],
+            order: &[u8],
+        ) {
+            // SAFETY: as above.
+            unsafe { Self::run::<super::GcmAlone<PASS, $own>, _>(self, frames, order) };
+        }
+
+        #[inline(always)]
+        unsafe fn gcm_several<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
             self,
             frames: &mut [super::Frame<'_, '_>],
             order: &[u8],
@@ -684,12 +760,11 @@ macro_rules! gcm_entry {
                 // SAFETY: as above. These frames have `rows` rows each, or more than `SHORT` rows.
                 unsafe {
                     match (rows, alike.len()) {
-                        (_, 1) => Self::run::<super::GcmAlone<PASS, $own>, _>(self, frames, alike),
-                        _ if const { super::is_half(PASS) } => super::only_one_frame(),
+                        (_, 1) => self.gcm_one::<KEYS, PASS>(frames, alike),
                         $(($rows, _) => {
                             let (together, left) = alike.split_at(alike.len() / lanes * lanes);
                             Self::run::<super::ShortGcm<PASS, SHARED, $rows, $together>, _>(self, frames, together);
-                            Self::run::<super::GcmAlone<PASS, $own>, _>(self, frames, left);
+                            self.gcm_one::<KEYS, PASS>(frames, left);
                         })+
                         _ if SHARED => Self::run::<super::LongGcm<PASS, true, $step>, _>(self, frames, alike),
                         _ => Self::run::<super::LongGcm<PASS, false, $own>, _>(self, frames, alike),
@@ -706,7 +781,7 @@ use gcm_entry;
 /// CCM with `KEYS` round keys over up to `G` registers.
 struct Ccm<const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool>;
 
-impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
+impl<M: Entries, const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
     for Ccm<KEYS, G, PASS, SHARED>
 {
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The operation that a kernel performs on a frame, a compile-time constant: seal, open, or a part of sealing.
 //!
 //! The parts are for measurements. Each half is the same kernel without the other half. Sealing interleaves MIC and key
-//! stream in the CPU, so it takes less time than the two halves in sequence. The front end is sealing without kernels.
+//! stream in the CPU, so it takes less time than the two halves in sequence.
 
 /// A kind of pass over a frame.
 pub(crate) type Pass = u8;
@@ -14,13 +14,6 @@ pub(crate) const OPEN: Pass = 1;
 pub(crate) const MIC: Pass = 2;
 /// The key stream of sealing alone, without a MIC.
 pub(crate) const CTR: Pass = 3;
-/// Everything in sealing a batch that precedes the kernels, which do not run.
-pub(crate) const FRONT_END: Pass = 4;
-
-/// Whether a pass is one half of sealing, which is measured on single frames only.
-pub(super) const fn is_half(pass: Pass) -> bool {
-    pass == MIC || pass == CTR
-}
 
 /// Whether a pass computes the MIC.
 pub(super) const fn authenticates(pass: Pass) -> bool {

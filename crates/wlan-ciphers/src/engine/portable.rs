@@ -4,10 +4,11 @@
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
-use super::Schedule;
 use super::bitslice::{self, BLOCKS, Planes};
 use super::machine::{Addresses, Keys, MAX_LANES, Machine};
 use super::polyval::{self, Product};
+use super::schedule::MAX_KEYS;
+use super::{Frame, Kernel, Schedule};
 
 /// Every CPU supports this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +19,24 @@ type Lanes = [[u8; 16]; MAX_LANES];
 /// The MAC blocks and counter blocks of all lanes fill one call of the bit-sliced cipher.
 const _: () = assert!(BLOCKS == 2 * MAX_LANES);
 
+/// Runs a kernel.
+///
+/// # Safety
+/// As for [`Kernel::run`].
+#[inline(never)]
+pub(super) unsafe fn run<K: Kernel<Portable>>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    // SAFETY: the caller promises what the kernel requires.
+    unsafe { K::run(Portable, frames, order) };
+}
+
+// A kernel calls the long operations at many places, so they are not inlined.
 impl Machine for Portable {
     const LANES: usize = MAX_LANES;
     const CHAINS: usize = 16;
     type Block = Lanes;
     type Square = [Lanes; MAX_LANES];
     type Products = [Product; MAX_LANES];
-    type Keys<const KEYS: usize, const SETS: usize> = SlicedKeys<KEYS>;
+    type Keys<const KEYS: usize, const SETS: usize> = SlicedKeys;
 
     fn zero(self) -> Lanes {
         [[0; 16]; MAX_LANES]
@@ -42,6 +54,7 @@ impl Machine for Portable {
         [self.zero(); MAX_LANES]
     }
 
+    #[inline(never)]
     fn turn(self, square: [Lanes; MAX_LANES]) -> [Lanes; MAX_LANES] {
         core::array::from_fn(|a| core::array::from_fn(|b| square[b][a]))
     }
@@ -66,11 +79,13 @@ impl Machine for Portable {
         [u128::from(n).to_be_bytes(); MAX_LANES]
     }
 
+    #[inline(never)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> Lanes {
         // SAFETY: the caller promises that these octets are readable.
         core::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
     }
 
+    #[inline(never)]
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: Lanes) {
         for (at, octets) in at.iter().zip(block) {
             // SAFETY: the caller promises that these octets are writable.
@@ -88,6 +103,7 @@ impl Machine for Portable {
         unsafe { at.cast::<Lanes>().write(blocks) };
     }
 
+    #[inline(never)]
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Lanes {
         let mut blocks = self.zero();
         let octets = &mut blocks.as_flattened_mut()[span.clone()];
@@ -98,6 +114,7 @@ impl Machine for Portable {
         blocks
     }
 
+    #[inline(never)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, mut blocks: Lanes) -> Lanes {
         let octets = &blocks.as_flattened()[span.clone()];
         // SAFETY: the caller promises that these octets are writable.
@@ -119,6 +136,7 @@ impl Machine for Portable {
         blocks
     }
 
+    #[inline(never)]
     fn counters(self, n: u16) -> Lanes {
         core::array::from_fn(|lane| (u128::from(n) + lane as u128).to_be_bytes())
     }
@@ -142,10 +160,12 @@ impl Machine for Portable {
         [[0; 4]; MAX_LANES]
     }
 
+    #[inline(never)]
     fn ghash_order(self, block: Lanes) -> Lanes {
         block.map(|octets| u128::from_be_bytes(octets).to_le_bytes())
     }
 
+    #[inline(never)]
     fn multiply(self, sum: [Product; MAX_LANES], x: Lanes, power: Lanes) -> [Product; MAX_LANES] {
         core::array::from_fn(|lane| {
             polyval::add_product(
@@ -156,28 +176,36 @@ impl Machine for Portable {
         })
     }
 
+    #[inline(never)]
     fn reduce(self, sum: [Product; MAX_LANES]) -> Lanes {
         sum.map(|sum| polyval::reduce(sum).to_le_bytes())
     }
 }
 
-/// Bit-sliced round keys; `KEYS` is 11 or 15. No round is separate, because whitening is part of the cipher.
-pub(crate) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
+/// Bit-sliced round keys. No round is separate, because whitening is part of the cipher.
+pub(crate) struct SlicedKeys {
+    planes: [Planes; MAX_KEYS],
+    /// Number of round keys in use.
+    count: usize,
+}
 
-impl<const KEYS: usize> SlicedKeys<KEYS> {
+impl SlicedKeys {
     /// Round keys with the key `key(place)` at each of the sixteen places.
     fn places<'k>(key: impl Fn(usize) -> &'k Schedule) -> Self {
-        SlicedKeys(core::array::from_fn(|round| {
-            bitslice::slice(&core::array::from_fn(|place| key(place).rounds[round]))
-        }))
+        let mut planes = [Planes::default(); MAX_KEYS];
+        let count = key(0).kind.keys;
+        for (round, planes) in planes[..count].iter_mut().enumerate() {
+            *planes = bitslice::slice(&core::array::from_fn(|place| key(place).rounds[round]));
+        }
+        SlicedKeys { planes, count }
     }
 
     fn encrypt(&self, blocks: &[[u8; 16]; BLOCKS]) -> [[u8; 16]; BLOCKS] {
-        bitslice::encrypt(&self.0, blocks)
+        bitslice::encrypt(&self.planes[..self.count], blocks)
     }
 }
 
-impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
+impl Keys<Portable> for SlicedKeys {
     fn one(_: Portable, key: &Schedule) -> Self {
         SlicedKeys::places(|_| key)
     }

@@ -9,7 +9,7 @@ use super::polyval::POWERS;
 use super::{AnyMachine, Backend, bitslice};
 
 /// Number of round keys of AES-256, the maximum.
-const MAX_KEYS: usize = 15;
+pub(super) const MAX_KEYS: usize = 15;
 
 /// Maximum number of lanes of any machine.
 pub(crate) const MAX_LANES: usize = 8;
