@@ -33,8 +33,6 @@ esac
 flags="$flags -C force-unwind-tables=no -C relocation-model=static"
 RUSTFLAGS="$flags" cargo build --quiet --profile agent --package airtoll-agent --target "$target"
 
-folder=python/airtoll/agent/programs
-mkdir -p "$folder"
-program=$folder/airtoll-agent-$name
-cp "target/$target/agent/airtoll-agent" "$program.new"
-mv "$program.new" "$program"
+program=python/airtoll/agent/programs/airtoll-agent-$name
+tools/place.sh "target/$target/agent/airtoll-agent" "$program"
+touch "$program" # `airtoll.agent.binary` compares its time with those of the sources

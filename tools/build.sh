@@ -13,12 +13,7 @@ export PYO3_NO_PYTHON=1
 "$python" tools/explained.py cargo build --release --package airtoll-py --package airtoll-agent \
     --features airtoll-py/extension-module
 
-# A program that runs keeps its old file.
-installed() {
-    mkdir -p "$(dirname "$2")"
-    cmp -s "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }
-}
-installed target/release/lib_rust.so python/airtoll/_rust.abi3.so
-installed target/release/airtoll-agent python/airtoll/agent/programs/airtoll-agent
+tools/place.sh target/release/lib_rust.so python/airtoll/_rust.abi3.so
+tools/place.sh target/release/airtoll-agent python/airtoll/agent/programs/airtoll-agent
 script=python/airtoll/report/pages/templates/vega.js
 [ -f "$script" ] || "$python" tools/vega.py "$script"

@@ -18,7 +18,5 @@ fi
 cargo build --quiet --release --package airtoll-agent --package airtoll-py --package wlan-peers \
     --features airtoll-py/extension-module --bin airtoll-peers ${target:+--target "$target"}
 
-programs=python/airtoll/ciphers/programs
-mkdir -p "$programs"
-cp "${CARGO_TARGET_DIR:-target}/${target:+$target/}release/airtoll-peers" "$programs/airtoll-peers.new"
-mv "$programs/airtoll-peers.new" "$programs/airtoll-peers"
+tools/place.sh "${CARGO_TARGET_DIR:-target}/${target:+$target/}release/airtoll-peers" \
+    python/airtoll/ciphers/programs/airtoll-peers
