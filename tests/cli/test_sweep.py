@@ -154,7 +154,9 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
     }
 
 
-@pytest.mark.long  # the other two tests of Dask start such a cluster, and compare such a table
+# Of the other tests of Dask, one compares the table of a cluster that exists, and one interrupts a local cluster. Only
+# the test of runs in guests, which uses the same function, lets a local cluster complete its work.
+@pytest.mark.long
 def test_a_dask_cluster_of_its_own_gives_the_same_table(
     airtoll: Airtoll, grid: Path, expected: bytes
 ) -> None:
