@@ -5,17 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from test_runs import airtoll
+from runs_in_guest import Finished, perform_all
 
-from airtoll.guest import boot
-from airtoll.labs.sim import Sim, simulate
+from airtoll.guest import recipe
+from airtoll.labs.sim import simulate
 from airtoll.prediction.predictions import paced_as_measured
-from airtoll.probes import probes_of
-from airtoll.start import main
-from airtoll.stats.metrics import per_run
-from airtoll.store import Result
-from airtoll.store.samples import Samples
-from airtoll.study.cell import Cell
 from airtoll.study.scenario import Scenario
 
 COMMON = """
@@ -40,7 +34,7 @@ lab = "air"
 [factors]
 {COMMON}
 transport = ["tcp"]
-ip = ["ipv4", "ipv6"]
+ip = ["ipv6"]
 packet_size = ["1460 B"]
 topology = ["through-ap"]
 stack = ["merged", "plain"]
@@ -108,7 +102,7 @@ lab = "air"
 security = ["open"]
 transport = ["udp"]
 ip = ["ipv4"]
-packet_size = ["512 B", "1440 B"]
+packet_size = ["1440 B"]
 phy = ["ofdm"]
 rate = [54]
 offered = ["5 Mbit/s", "11.52 Mbit/s"]
@@ -138,6 +132,24 @@ band = "2.4 GHz"
 udp_buffer = "8192 B"
 beacon_interval = 100
 """
+
+STUDIES = {
+    "small-buffers": SMALL_BUFFERS,
+    "fragments": FRAGMENTS,
+    "autotuned": AUTOTUNED,
+    "small-writes": SMALL_WRITES,
+    "bursts": BURSTS,
+    "udp-buffers-air": UDP_BUFFERS,
+    "udp-buffers-linux": UDP_BUFFERS.replace('"air"', '"linux"').replace("[256, 1460]", "[1460]"),
+}
+"""Studies whose runs are performed in one guest."""
+
+MORE_STUDIES = {
+    "small-buffers": SMALL_BUFFERS.replace("ipv6", "ipv4"),
+    "bursts": BURSTS.replace("1440 B", "512 B"),
+    "udp-buffers-linux": UDP_BUFFERS.replace('"air"', '"linux"').replace("[256, 1460]", "[256]"),
+}
+"""More cells."""
 
 
 SLOW = """
@@ -180,83 +192,64 @@ ssize_t write(int file, const void *octets, size_t size)
 """
 
 
-def measured(study: Path, lab: str, clock: str, metric: str = "throughput") -> Mapping[Cell, float]:
-    """A metric of each cell."""
-    out = study.with_name(lab)
-    airtoll("run", study, "--lab", lab, "--clock", clock, "--out", out)
-    result = Result.open(out)
-    records = {record.run.id: record for record in result.records()}
-    assert all(record.verdict.valid for record in records.values())
-    return {
-        records[run].run.cell.model_copy(update={"lab": "sim"}): value
-        for run, of_metric, value in per_run(result.samples())
-        if of_metric == metric
-    }
+@pytest.fixture(scope="module")
+def performed(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finished]]:
+    """The runs of the studies, by the study's name."""
+    return perform_all(kernel, tmp_path_factory.mktemp("agreement"), STUDIES)
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize(
-    ("study", "within"),
-    [(SMALL_BUFFERS, 0.015), (FRAGMENTS, 0.005), (AUTOTUNED, 0.03), (SMALL_WRITES, 0.05)],
-    ids=["small buffers", "fragments", "autotuned", "small writes"],
-)
-def test_throughput_agrees_with_lab_sim(study: str, within: float, tmp_path: Path) -> None:
-    file = tmp_path / "agreement.toml"
-    file.write_text(study)
-    assert_agreement(measured(file, "air", "virtual"), measured(file, "sim", "real"), within)
+@pytest.fixture(scope="module")
+def more(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finished]]:
+    """The runs of more cells, by the study's name."""
+    return perform_all(kernel, tmp_path_factory.mktemp("more"), MORE_STUDIES)
 
 
-@pytest.mark.usefixtures("kernel")
-def test_jitter_of_bursts_agrees_with_lab_sim(tmp_path: Path) -> None:
-    file = tmp_path / "bursts.toml"
-    file.write_text(BURSTS)
-    air, sim = measured(file, "air", "virtual", "jitter"), measured(file, "sim", "real", "jitter")
-    assert min(air.values()) > 0.1, "bursts of several datagrams on one medium"
-    assert_agreement(air, sim, 0.1)
+WITHIN = {"small-buffers": 0.015, "fragments": 0.005, "autotuned": 0.03, "small-writes": 0.05}
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("lab", ["air", "linux"])
-def test_small_udp_buffers_agree_with_lab_sim(lab: str, tmp_path: Path) -> None:
-    study, out = tmp_path / "buffers.toml", tmp_path / lab
-    study.write_text(UDP_BUFFERS)
-    airtoll("run", study, "--lab", lab, "--clock", "virtual", "--out", out)
-    result = Result.open(out)
-    plan, records = result.plan, {record.run.id: record for record in result.records()}
-    (probe,) = probes_of(("throughput",), "sim")
-    measured, simulated = {}, {}
-    for run, metric, bit_per_s in per_run(result.samples()):
-        if metric == "throughput":
-            record = records[run]
-            cell = record.run.cell
-            load_bit_per_s = record.probes["throughput"]["offered_bit_per_s"]
-            method = plan.method.model_copy(update={"udp_load": load_bit_per_s / 1e6})
-            with Sim(paced_as_measured(plan.link, cell, plan.method)).open(cell, record.run.seed) as link:
-                samples = probe.measure(link, cell, method).samples
-            values = {name: value for _, name, value in per_run([Samples.of(run, samples)])}
-            measured[cell], simulated[cell] = bit_per_s, values["throughput"]
-    assert len(measured) == 4
-    assert_agreement(measured, simulated, 0.05)
+@pytest.mark.parametrize("study", WITHIN)
+def test_throughput_agrees_with_lab_sim(performed: dict[str, list[Finished]], study: str) -> None:
+    for run in performed[study]:
+        assert_agreement(run, "throughput", run.in_lab_sim(), WITHIN[study])
 
 
-@pytest.mark.usefixtures("kernel")
-def test_small_writes_of_a_slow_host_agree_with_lab_sim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library, source, study = tmp_path / "slow.so", tmp_path / "slow.c", tmp_path / "slow.toml"
+def test_jitter_of_bursts_agrees_with_lab_sim(performed: dict[str, list[Finished]]) -> None:
+    for run in performed["bursts"]:
+        assert run.metrics["jitter"] > 0.1, "bursts of several datagrams on one medium"
+        assert_agreement(run, "jitter", run.in_lab_sim(), 0.1)
+
+
+@pytest.mark.parametrize("study", ["udp-buffers-air", "udp-buffers-linux"])
+def test_small_udp_buffers_agree_with_lab_sim(performed: dict[str, list[Finished]], study: str) -> None:
+    for run in performed[study]:
+        assert_agreement(run, "throughput", with_measured_load(run), 0.05)
+
+
+@pytest.mark.long
+def test_more_cells_agree_with_lab_sim(more: dict[str, list[Finished]]) -> None:
+    for run in more["small-buffers"]:
+        assert_agreement(run, "throughput", run.in_lab_sim(), WITHIN["small-buffers"])
+    for run in more["bursts"]:
+        assert_agreement(run, "jitter", run.in_lab_sim(), 0.1)
+    for run in more["udp-buffers-linux"]:
+        assert_agreement(run, "throughput", with_measured_load(run), 0.05)
+
+
+def with_measured_load(run: Finished) -> dict[str, float]:
+    """The metrics in lab sim with the load that iperf3 offered."""
+    load_bit_per_s = run.record.probes["throughput"]["offered_bit_per_s"]
+    method = run.plan.method.model_copy(update={"udp_load": load_bit_per_s / 1e6})
+    return run.in_lab_sim(paced_as_measured(run.plan.link, run.record.run.cell, run.plan.method), method)
+
+
+def test_small_writes_of_a_slow_host_agree_with_lab_sim(kernel: recipe.Kernel, tmp_path: Path) -> None:
+    library, source = tmp_path / "slow.so", tmp_path / "slow.c"
     source.write_text(SLOW_WRITES)
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    usual = boot.environment()
-    monkeypatch.setattr(boot, "environment", lambda: {**usual, "LD_PRELOAD": str(library)})
-    study.write_text(SLOW)
-    monkeypatch.setattr("sys.argv", ["airtoll", "run", str(study), "--out", str(tmp_path / "air")])
-    with pytest.raises(SystemExit) as ended:  # in this process, whose guests have the library
-        main()
-    assert not ended.value.code
-    result = Result.open(tmp_path / "air")
-    (record,) = result.records()
-    bit_per_s = next(value for _, metric, value in per_run(result.samples()) if metric == "throughput")
-    counters = record.counters
+    ((run,),) = perform_all(
+        kernel, tmp_path, {"slow": SLOW}, environment={"LD_PRELOAD": str(library)}
+    ).values()
+    bit_per_s, counters = run.metrics["throughput"], run.record.counters
     scenario = Scenario(
         transport="tcp", packet_size=128, rate="54 Mbit/s", write_time=8 * 128 / bit_per_s * 1e6, warmup=0.5
     )
@@ -267,8 +260,7 @@ def test_small_writes_of_a_slow_host_agree_with_lab_sim(
     assert answer["counters"]["mpdus"] / 1.5 == pytest.approx(mpdus_per_s, rel=0.05)
 
 
-def assert_agreement(air: Mapping[Cell, float], sim: Mapping[Cell, float], within: float) -> None:
-    assert air.keys() == sim.keys()
-    for cell, value in air.items():
-        difference = value / sim[cell] - 1
-        assert abs(difference) <= within, f"{cell}: {difference:+.2%}"
+def assert_agreement(run: Finished, metric: str, simulated: Mapping[str, float], within: float) -> None:
+    assert run.record.verdict.valid, run.record.verdict
+    difference = run.metrics[metric] / simulated[metric] - 1
+    assert abs(difference) <= within, f"{run.record.run.cell}: {difference:+.2%}"
