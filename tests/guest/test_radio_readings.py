@@ -2,16 +2,19 @@
 
 import json
 import re
+import shlex
 import sys
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+from guest_script import run_script
 
-from airtoll.guest import boot
+from airtoll.guest import recipe
 from airtoll.labs.linux import Linux
+
+CELLS = [("vht", 80, "mcs7"), ("ht", 40, "mcs7"), ("ofdm", 20, "54 Mbit/s")]
+"""PHY, bandwidth in MHz and rate."""
 
 PROGRAM = """
 import json, sys, time
@@ -19,36 +22,43 @@ from dataclasses import asdict
 from airtoll.labs.linux import Linux
 from airtoll.study.cell import Cell
 
-cell = Cell(
-    lab="linux", topology="point-to-point", phy="{phy}", bandwidth={bandwidth}, gi="long", rate="{rate}",
-    transport="udp", ip="ipv4", packet_size=1408, security="ccmp",
-)
-with Linux().open(cell, seed=1) as link:
-    sta = link.hosts["sta"]
-    with sta.sampling(100, ["wlan0", "absent0"]) as sampled:
-        sta.run(["ping", "-c", "5", "-i", "0.05", link.addresses["ap", "ipv4"]], 10)
-        time.sleep(0.1)
-        printed = sta.run(["iw", "dev", "wlan0", "station", "dump"], 10).stdout.decode()
-        time.sleep(0.1)
-        sta.run(["ip", "link", "set", "wlan0", "down"], 5)
-        time.sleep(0.1)
-    print(json.dumps({{"iw": printed, "ap": link.macs, "readings": [asdict(one) for one in sampled.readings]}}))
+for phy, bandwidth, rate in json.loads(sys.argv[1]):
+    cell = Cell(
+        lab="linux", topology="point-to-point", phy=phy, bandwidth=bandwidth, gi="long", rate=rate,
+        transport="udp", ip="ipv4", packet_size=1408, security="ccmp",
+    )
+    with Linux().open(cell, seed=1) as link:
+        sta = link.hosts["sta"]
+        with sta.sampling(100, ["wlan0", "absent0"]) as sampled:
+            sta.run(["ping", "-c", "5", "-i", "0.05", link.addresses["ap", "ipv4"]], 10)
+            time.sleep(0.1)
+            printed = sta.run(["iw", "dev", "wlan0", "station", "dump"], 10).stdout.decode()
+            time.sleep(0.1)
+            sta.run(["ip", "link", "set", "wlan0", "down"], 5)
+            time.sleep(0.1)
+        print(json.dumps({"iw": printed, "ap": link.macs, "readings": [asdict(one) for one in sampled.readings]}))
 """
 
 
-@pytest.fixture(params=[("vht", 80, "mcs7"), ("ht", 40, "mcs7"), ("ofdm", 20, "54 Mbit/s")])
-def job(request: pytest.FixtureRequest, in_guest: Callable[[str], boot.Ended], tmp_path: Path) -> Any:
-    """The words of iw and of the agent of a station about the access point."""
+@pytest.fixture(scope="module")
+def jobs(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """For each cell, the words of iw and of the agent of a station about the access point."""
     if (reason := Linux().missing()) is not None:
         pytest.skip(reason)
-    phy, bandwidth, rate = request.param
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM.format(phy=phy, bandwidth=bandwidth, rate=rate))
+    folder = tmp_path_factory.mktemp("readings")
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    argv = [sys.executable, str(program), json.dumps(CELLS)]
     path = ":".join(sys.path)
-    in_guest(f"PYTHONPATH={path} {sys.executable} {program} > /run/job/said 2> /run/job/errors")
-    said = (tmp_path / "job" / "said").read_text()
-    assert said, (tmp_path / "job" / "errors").read_text()
-    return json.loads(said)
+    run_script(kernel, f"PYTHONPATH={path} {shlex.join(argv)} > /run/job/said 2> /run/job/errors", folder)
+    said = (folder / "job" / "said").read_text().splitlines()
+    assert len(said) == len(CELLS), (folder / "job" / "errors").read_text()
+    return list(map(json.loads, said))
+
+
+@pytest.fixture(params=range(len(CELLS)), ids=[phy for phy, _, _ in CELLS])
+def job(request: pytest.FixtureRequest, jobs: list[Any]) -> Any:
+    return jobs[request.param]
 
 
 def test_readings_of_a_peer_are_those_of_iw(job: Any) -> None:
