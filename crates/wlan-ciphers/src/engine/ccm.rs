@@ -416,7 +416,9 @@ unsafe fn whole_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass
     mac: &mut [M::Block; N],
     blocks: Range<usize>,
 ) {
-    let mut next = [m.zero(); N];
+    // Arrays of their own, so that the compiler keeps them in registers.
+    let (mut base, mut next) = ([m.zero(); N], [m.zero(); N]);
+    base.copy_from_slice(&s.base[..N]);
     next.copy_from_slice(&s.next[..N]);
     for block in blocks {
         // SAFETY: the caller promises that all lanes have this block in full.
@@ -424,7 +426,7 @@ unsafe fn whole_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass
         if PASS != OPEN {
             next = column;
         }
-        let mut stream = s.counters(m, block);
+        let mut stream = counters(m, &base, block);
         absorb(m, keys, 0, mac, &next, None, Some((&mut stream, 0)));
         for g in 0..N {
             next[g] = cipher(m, keys, g, stream[g], column[g]);
@@ -453,7 +455,7 @@ unsafe fn seal_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
     for b in 0..M::LANES {
         let column = edge.column(b);
-        let mut stream = s.counters(m, from + b);
+        let mut stream = counters(m, &s.base, from + b);
         absorb(
             m,
             keys,
@@ -485,7 +487,7 @@ unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     // SAFETY: the caller promises that these are registers of the group.
     let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
     for b in 0..M::LANES {
-        let mut stream = s.counters(m, from + b);
+        let mut stream = counters(m, &s.base, from + b);
         keys.rounds_of(m, 0, &mut stream, 0);
         edge.encipher(m, keys, b, &stream);
     }
@@ -503,13 +505,15 @@ unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     s.due[..N].copy_from_slice(&due);
 }
 
-impl<M: Machine, const G: usize> State<M, G> {
-    /// The counter blocks of payload block `block` of the first `N` registers, whitened.
-    #[inline(always)]
-    fn counters<const N: usize>(&self, m: M, block: usize) -> [M::Block; N] {
-        let count = m.counter((block + 1) as u16);
-        core::array::from_fn(|g| m.xor(self.base[g], count))
-    }
+/// The counter blocks of payload block `block` of the first `N` registers, whitened.
+#[inline(always)]
+fn counters<M: Machine, const G: usize, const N: usize>(
+    m: M,
+    base: &[M::Block; G],
+    block: usize,
+) -> [M::Block; N] {
+    let count = m.counter((block + 1) as u16);
+    core::array::from_fn(|g| m.xor(base[g], count))
 }
 
 /// The text under the key stream, whose last round is not done yet.
