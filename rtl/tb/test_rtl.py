@@ -10,19 +10,34 @@ from configurations import SIMULATIONS, Simulation
 
 Running = dict[str, Future[Path]]
 
+# Names, simulations, and whether all tests run. Only `make test-long` runs all tests of a simulation with chosen tests.
+CASES: list[tuple[str, Simulation, bool]] = [
+    *((each.name, each, False) for each in SIMULATIONS if each.tests and not each.long),
+    *((f"{each.name}-all" if each.tests else each.name, each, True) for each in SIMULATIONS),
+]
+
 
 @pytest.fixture(scope="session")
 def running(request: pytest.FixtureRequest) -> Iterator[Running]:
     """Start the selected simulations."""
     wanted = {item.callspec.id for item in request.session.items if hasattr(item, "callspec")}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield {each.name: pool.submit(each.run) for each in SIMULATIONS if each.name in wanted}
+        yield {
+            name: pool.submit(simulation.run, all_tests=all_tests)
+            for name, simulation, all_tests in CASES
+            if name in wanted
+        }
         pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize(
-    "simulation",
-    [pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.long else []) for each in SIMULATIONS],
+    "name",
+    [
+        pytest.param(
+            name, id=name, marks=[pytest.mark.long] if all_tests and (each.long or each.tests) else []
+        )
+        for name, each, all_tests in CASES
+    ],
 )
-def test_simulation(simulation: Simulation, running: Running) -> None:
-    running[simulation.name].result()
+def test_simulation(name: str, running: Running) -> None:
+    running[name].result()

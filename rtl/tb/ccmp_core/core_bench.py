@@ -3,13 +3,14 @@
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, with_timeout
 from frames import frame, header_octets
 from reference import SEALED_OR_OPENED, Key, Reference, header_kind
 from streams import Packet, Receiver, Sender, run_streams
@@ -20,6 +21,7 @@ LONG_KEYS = os.environ.get("LONG_KEYS", "1") == "1"
 TAG_W = int(os.environ.get("TAG_W", "8"))
 MOST_CYCLES = float(os.environ.get("MOST_CYCLES", "inf"))  # of a frame of 1500 octets
 VERDICTS = 10
+CLOCK_NS = 10
 FUNCTIONAL_COVERAGE = Path(os.environ["FUNCTIONAL_COVERAGE"]) if "FUNCTIONAL_COVERAGE" in os.environ else None
 
 
@@ -62,7 +64,7 @@ class Bench:
 
     async def start(self) -> "Bench":
         """Clock and reset."""
-        cocotb.start_soon(Clock(self.dut.clk, 10, "ns").start())
+        cocotb.start_soon(Clock(self.dut.clk, CLOCK_NS, "ns").start())
         self.dut.count_addr.value = 0
         self.dut.reset.value = 1
         cocotb.start_soon(run_streams(self.dut, self.s, self.k, self.v, self.m))
@@ -124,10 +126,9 @@ class Bench:
     async def finish(self, cycles: int = 60_000) -> None:
         """Wait for the verdicts of all sent MPDUs; compare the verdicts and the output."""
         leaving = sum(leaves is not None for _, leaves, *_ in self._wanted)
-        for _ in range(cycles):
-            if len(self.v.packets) >= len(self._wanted) and len(self.m.packets) >= leaving:
-                break
-            await RisingEdge(self.dut.clk)
+        with suppress(SimTimeoutError):
+            for stream, packets in ((self.v, len(self._wanted)), (self.m, leaving)):
+                await with_timeout(stream.wait_for(packets), cycles * CLOCK_NS, "ns")
         for at, (verdict, leaves, open_it, number, tag) in enumerate(self._wanted):
             assert self.v.packets, f"frame {at} of {len(self._wanted)} has no verdict"
             told = self.v.packets.popleft().beside

@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
-from core_bench import MAX_OCTETS, MOST_CYCLES, VERDICTS, Bench, bench_with_keys
+from core_bench import LONG_KEYS, MAX_OCTETS, MOST_CYCLES, VERDICTS, Bench, bench_with_keys
 from frames import SIZES, frame, mac_header
 from reference import (
     BAD_HEADER,
@@ -29,8 +29,15 @@ KINDS = ("data", "qos", "four", "four-qos", "htc", "four-htc", "management", "ma
 
 
 def every_kind_key_and_size(rng: Random) -> list[tuple[str, int, int]]:
-    """Kinds of header, numbers of two keys and payload sizes, one of them many blocks long, in random order."""
-    every = list(product(KINDS, (0, 1), (*SIZES, 257 + rng.randrange(100))))
+    """Kinds of header, numbers of two keys and payload sizes, one of them many blocks long, in random order.
+
+    If both keys have the same length, each frame uses one of them.
+    """
+    sizes = (*SIZES, 257 + rng.randrange(100))
+    if LONG_KEYS:
+        every = list(product(KINDS, (0, 1), sizes))
+    else:
+        every = [(kind, rng.randrange(2), size) for kind, size in product(KINDS, sizes)]
     rng.shuffle(every)
     return every
 
