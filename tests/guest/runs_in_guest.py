@@ -14,15 +14,14 @@ from typing import Any
 from guest_script import run_script
 
 from airtoll.guest import recipe
-from airtoll.labs import open_lab
+from airtoll.labs import Lab, open_lab
 from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
 from airtoll.stats.metrics import per_run
 from airtoll.store import RunRecord, Samples
 from airtoll.store.recorder import perform
 from airtoll.study import expand, load_study
-from airtoll.study.cell import Method, Plan
-from airtoll.study.link import LinkSettings
+from airtoll.study.cell import Cell, Method, Plan
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,23 @@ class Finished:
     @property
     def metrics(self) -> dict[str, float]:
         """The value of each metric of the run."""
-        return {name: value for _, name, value in per_run([self.samples])}
+        return _metrics(self.samples)
 
-    def in_lab_sim(self, link: LinkSettings | None = None, method: Method | None = None) -> dict[str, float]:
-        """The metrics of the throughput probe in lab sim, by default with the settings and the method of the study."""
-        run = self.record.run
-        cell = run.cell.model_copy(update={"lab": "sim"})
-        plan = self.plan if link is None else self.plan.model_copy(update={"link": link})
+    def in_lab_sim(self) -> dict[str, float]:
+        """The metrics of the throughput probe when lab sim performs the study."""
+        cell = self.record.run.cell.model_copy(update={"lab": "sim"})
+        return self.simulated(open_lab("sim", self.plan), cell, self.plan.method)
+
+    def simulated(self, lab: Lab, cell: Cell, method: Method) -> dict[str, float]:
+        """The metrics of the throughput probe in this lab sim."""
         (probe,) = probes_of(("throughput",), "sim")
-        with open_lab("sim", plan).open(cell, run.seed) as opened:
-            samples = probe.measure(opened, cell, method or plan.method).samples
-        return {name: value for _, name, value in per_run([Samples.of(run.id, samples)])}
+        with lab.open(cell, self.record.run.seed) as link:
+            samples = probe.measure(link, cell, method).samples
+        return _metrics(Samples.of(self.record.run.id, samples))
+
+
+def _metrics(samples: Samples) -> dict[str, float]:
+    return {name: value for _, name, value in per_run([samples])}
 
 
 def plan_of(study: Path) -> Plan:

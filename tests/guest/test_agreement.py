@@ -8,7 +8,7 @@ import pytest
 from runs_in_guest import Finished, perform_all
 
 from airtoll.guest import recipe
-from airtoll.labs.sim import simulate
+from airtoll.labs.sim import Sim, simulate
 from airtoll.prediction.predictions import paced_as_measured
 from airtoll.study.scenario import Scenario
 
@@ -237,9 +237,10 @@ def test_more_cells_agree_with_lab_sim(more: dict[str, list[Finished]]) -> None:
 
 def with_measured_load(run: Finished) -> dict[str, float]:
     """The metrics in lab sim with the load that iperf3 offered."""
+    cell = run.record.run.cell
     load_bit_per_s = run.record.probes["throughput"]["offered_bit_per_s"]
     method = run.plan.method.model_copy(update={"udp_load": load_bit_per_s / 1e6})
-    return run.in_lab_sim(paced_as_measured(run.plan.link, run.record.run.cell, run.plan.method), method)
+    return run.simulated(Sim(paced_as_measured(run.plan.link, cell, run.plan.method)), cell, method)
 
 
 def test_small_writes_of_a_slow_host_agree_with_lab_sim(kernel: recipe.Kernel, tmp_path: Path) -> None:

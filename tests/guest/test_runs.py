@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from airtoll.cli import main
 from airtoll.guest import recipe
 from airtoll.labs.emulated import WPA_PASSPHRASE
 from airtoll.stats.metrics import per_run
@@ -27,7 +29,7 @@ title = "Short runs"
 name = "air"
 clock = "virtual"
 [factors]
-security = ["open", "ccmp"]
+security = ["ccmp"]
 transport = ["udp", "tcp"]
 ip = ["ipv4"]
 packet_size = ["1408 B"]
@@ -53,10 +55,14 @@ def load() -> Iterator[None]:
 
 
 def airtoll(*arguments: object, status: int = 0) -> str:
-    argv = [AIRTOLL, *map(str, arguments)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == status, done.stderr + done.stdout
-    return done.stdout + done.stderr
+    """Run the command in this process. Returns its output."""
+    printed = StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), redirect_stderr(printed):
+        patched.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert int(ended.value.code or 0) == status, printed.getvalue()
+    return printed.getvalue()
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -78,28 +84,26 @@ def study(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Pa
     assert kernel.file.exists()
     file = tmp_path_factory.mktemp("guests") / "short.toml"
     file.write_text(STUDY)
-    printed = airtoll("run", file, "--out", file.parent / "result", "--workers", 1)
+    printed = airtoll("run", file, "--pcap", "--out", file.parent / "result", "--workers", 1)
     (file.parent / "printed").write_text(printed)
     return file
 
 
 def test_every_run_is_valid_and_verified(study: Path) -> None:
     result = Result.open(study.parent / "result")
-    assert [record.verdict.reasons for record in result.records()] == [()] * 4
+    assert [record.verdict.reasons for record in result.records()] == [()] * 2
     assert result.verify() == []
     assert result.plan.clock == "virtual"
 
 
-def test_the_same_seed_gives_the_same_octets_on_a_busy_machine(study: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_octets_on_a_busy_machine_that_lost_the_byte_code(
+    study: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(str(files("airtoll.probes") / "__pycache__"), ignore_errors=True)
+    # A process of its own, because a process writes missing byte code before its first guest only.
+    argv = [AIRTOLL, "run", study, "--pcap", "--out", tmp_path / "again", "--workers", "2"]
     with load():
-        airtoll("run", study, "--out", tmp_path / "again", "--workers", 2)
-    assert contents(tmp_path / "again") == contents(study.parent / "result")
-
-
-def test_the_same_seed_gives_the_same_octets_after_the_byte_code_is_lost(study: Path, tmp_path: Path) -> None:
-    for byte_code in Path(str(files("airtoll"))).rglob("__pycache__"):
-        shutil.rmtree(byte_code, ignore_errors=True)
-    airtoll("run", study, "--out", tmp_path / "again")
+        subprocess.run(argv, capture_output=True, timeout=300, check=True)
     assert contents(tmp_path / "again") == contents(study.parent / "result")
 
 
@@ -139,23 +143,22 @@ def test_the_record_names_the_guest(study: Path, kernel: recipe.Kernel) -> None:
         assert record.hosts["ap"]["kernel"] != machine["kernel"]
 
 
-@pytest.mark.parametrize(("transport", "within"), [("udp", 0.01), ("tcp", 0.05)])
-def test_throughput_agrees_with_lab_sim(study: Path, tmp_path: Path, transport: str, within: float) -> None:
+def test_throughput_agrees_with_lab_sim(study: Path, tmp_path: Path) -> None:
     airtoll("run", study, "--lab", "sim", "--clock", "real", "--out", tmp_path / "sim")
 
     def throughputs(directory: Path) -> dict[str, float]:
         of_metric = per_run(Result.open(directory).samples())
-        return {run: value for run, metric, value in of_metric if metric == "throughput" and transport in run}
+        return {run: value for run, metric, value in of_metric if metric == "throughput"}
 
     measured, simulated = throughputs(study.parent / "result"), throughputs(tmp_path / "sim")
     assert measured.keys() == simulated.keys()
     for run, value in measured.items():
-        assert value == pytest.approx(simulated[run], rel=within), run
+        assert value == pytest.approx(simulated[run], rel=0.01 if "udp" in run else 0.05), run
 
 
 def test_an_interrupted_study_keeps_its_runs_and_resumes(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "interrupted"
-    argv = [AIRTOLL, "run", str(study), "--out", str(out), "--workers", "1"]
+    argv = [AIRTOLL, "run", str(study), "--pcap", "--out", str(out), "--workers", "1"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline_s = time.monotonic() + 120
         while not list(out.glob("runs/0001-*")):
@@ -167,7 +170,7 @@ def test_an_interrupted_study_keeps_its_runs_and_resumes(study: Path, tmp_path: 
     assert process.returncode == 130
     assert "runs are kept" in stderr
     assert not [entry for entry in out.iterdir() if entry.name.startswith(".tmp")]
-    airtoll("run", "--resume", out)
+    airtoll("run", "--resume", out, "--pcap")
     assert contents(out) == contents(study.parent / "result")
 
 
@@ -187,12 +190,11 @@ def test_without_a_guest_the_virtual_clock_is_refused(
 
 
 def test_a_cluster_gives_the_same_octets(study: Path, tmp_path: Path) -> None:
-    airtoll("run", study, "--scheduler", "local", "--out", tmp_path / "cluster")
+    airtoll("run", study, "--pcap", "--scheduler", "local", "--out", tmp_path / "cluster")
     assert contents(tmp_path / "cluster") == contents(study.parent / "result")
 
 
 def test_a_capture_of_the_air_decrypts(study: Path, tmp_path: Path) -> None:
-    airtoll("run", study, "--pcap", "--out", tmp_path / "captured")
-    (capture,) = (tmp_path / "captured" / "runs").glob("*udp*ccmp/raw/air.pcap")
+    (capture,) = (study.parent / "result" / "runs").glob("*udp*ccmp/raw/air.pcap")
     told = airtoll("decrypt", capture, "--psk", WPA_PASSPHRASE, "--out", tmp_path / "clear.pcap")
     assert "decrypted" in told
