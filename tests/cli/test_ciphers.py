@@ -38,6 +38,25 @@ FIELDS = {
 }
 
 
+SUITES = ("ccmp", "gcmp256", "wep104")
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The program, up to date."""
+    return peers.program()
+
+
+@pytest.fixture(autouse=True)
+def _built_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a call of cargo per command, and with as little time per case as gives any figure."""
+    if "built" in request.fixturenames or "airtoll" in request.fixturenames:
+        file = request.getfixturevalue("built")
+        monkeypatch.setattr("airtoll.cli.ciphers.program", lambda: file)
+    monkeypatch.setattr(speed, "_MOST_S", 0.002)
+    monkeypatch.setattr(speed, "_LANES_S", 0.01)
+
+
 def document(airtoll: Airtoll, *arguments: object) -> dict[str, Any]:
     done = airtoll("ciphers", "--json", *arguments)
     assert done.returncode == 0, done.stderr
@@ -45,20 +64,18 @@ def document(airtoll: Airtoll, *arguments: object) -> dict[str, Any]:
     return found
 
 
-def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> None:
-    found = document(
-        airtoll,
-        "--suite",
-        "ccmp",
-        "--suite",
-        "gcmp256",
-        "--suite",
-        "wep104",
-        "--size",
-        1500,
-        "--size",
-        "imix",
-    )
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """The measurements of the installed command, with its own time per case."""
+    suites = [word for suite in SUITES for word in ("--suite", suite)]
+    argv = [AIRTOLL, "ciphers", "--json", *suites, "--size", "1500", "--size", "imix"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def test_every_measurement_is_a_record_that_physics_allows(found: dict[str, Any]) -> None:
     assert found["complete"] is True
     ours = [m for m in found["measurements"] if m["implementation"] == "airtoll"]
     ways = {(m["operation"], m["batch"], m["keys"]) for m in ours}
@@ -89,8 +106,7 @@ def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> 
             assert (m["limited_by"] == "chain") == ccm_chain
 
 
-def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
-    found = document(airtoll, "--suite", "gcmp", "--size", 64)
+def test_a_library_is_measured_or_said_to_be_absent(found: dict[str, Any]) -> None:
     measured = {m["implementation"] for m in found["measurements"]}
     libraries = found["host"]["libraries"]
     assert set(libraries) == {"openssl", "ipsec-mb"}
@@ -185,6 +201,7 @@ def test_an_unsupported_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         speed.choose_backend("vaes512")
 
 
+@pytest.mark.usefixtures("built")
 def test_an_absent_library_leaves_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,6 +226,7 @@ def test_an_absent_library_leaves_the_rest(
     assert row[7:] == ["\N{EN DASH}"] * 6
 
 
+@pytest.mark.usefixtures("built")
 def test_measurements_before_an_interrupt_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,8 +285,8 @@ def test_a_program_that_fails_is_one_error(tmp_path: Path) -> None:
             running.ask("host")
 
 
-def test_an_invalid_request_to_the_program_is_one_error() -> None:
-    with Peers(peers.program()) as running:
+def test_an_invalid_request_to_the_program_is_one_error(built: Path) -> None:
+    with Peers(built) as running:
         for request, values, words in [
             ("lanes", {}, "unknown variant"),
             ("case", {**CASE, "batch": 95}, "batch is 1 or 96, not 95"),
