@@ -59,7 +59,7 @@ def values(frames: list[dict[str, str]], field: str) -> set[str]:
     return {frame[field] for frame in frames}
 
 
-@pytest.mark.parametrize("security", ["wep104", "tkip"])
+@pytest.mark.parametrize("security", ["wep104", pytest.param("tkip", marks=pytest.mark.long)])
 def test_dsss_with_its_short_preamble(cell: Callable[..., Cell], tmp_path: Path, security: str) -> None:
     link_cell = cell(phy="dsss", rate="5.5 Mbit/s", security=security)
     frames, _ = captured(link_cell, LinkSettings(preamble="short"), tmp_path / "air.pcap")
