@@ -26,7 +26,7 @@ def echo_replies(host: Host) -> int:
 def ping(host: Host, to: str = AP, count: int = 3, interval_s: float = 0.01) -> int:
     """The number of requests that were answered within one second after the last."""
     # If ping is interrupted just before it waits for its last answer, it waits forever.
-    at_most = ["timeout", "--signal=INT", f"{5 + 4 * count * interval_s:.0f}"]
+    at_most = ["timeout", "--signal=INT", f"{5 + count * max(4 * interval_s, 0.02):.0f}"]
     before = echo_replies(host)
     out = host.run(*at_most, "ping", "-c", str(count), "-i", str(interval_s), "-W", "1", to, check=False)
     assert " received" in out, out
@@ -99,8 +99,17 @@ def until(what: str, is_so: Callable[[], bool], timeout_s: float = 20) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("transport", ["ethernet", "udp"])
-@pytest.mark.parametrize(("akm", "workers"), [("sae", 1), ("wpa-psk-sha256", 2), ("owe", 3)])
+@pytest.mark.parametrize(
+    ("transport", "akm", "workers"),
+    [
+        ("ethernet", "sae", 1),
+        ("udp", "wpa-psk-sha256", 2),
+        ("ethernet", "owe", 3),
+        pytest.param("udp", "sae", 1, marks=pytest.mark.long),
+        pytest.param("ethernet", "wpa-psk-sha256", 2, marks=pytest.mark.long),
+        pytest.param("udp", "owe", 3, marks=pytest.mark.long),
+    ],
+)
 def test_ends_connect_carry_packets_and_clean_up(
     network: Network, transport: str, akm: str, workers: int
 ) -> None:
@@ -141,7 +150,7 @@ def test_a_wrong_passphrase_is_reported_by_both_ends(network: Network, akm: str)
     assert sta.said("wrong passphrase") == 1
 
 
-@pytest.mark.parametrize("transport", ["ethernet", "udp"])
+@pytest.mark.parametrize("transport", ["ethernet", pytest.param("udp", marks=pytest.mark.long)])
 def test_killed_ends_reconnect(network: Network, transport: str) -> None:
     keys = {"keep_alive_s": "1"}
     ap = network.start("ap", 1, transport, **keys)
@@ -157,7 +166,7 @@ def test_killed_ends_reconnect(network: Network, transport: str) -> None:
     assert ping(sta.host) == 3
 
 
-@pytest.mark.parametrize("transport", ["ethernet", "udp"])
+@pytest.mark.parametrize("transport", ["udp", pytest.param("ethernet", marks=pytest.mark.long)])
 def test_stations_return_seconds_after_an_access_point_was_killed(network: Network, transport: str) -> None:
     # A long keep-alive interval, so that silence is not the cause.
     keys = {"keep_alive_s": "600"}
@@ -259,7 +268,7 @@ def test_a_rekey_under_traffic_loses_no_packet(network: Network) -> None:
     ap = network.start("ap", 1, rekey_packets="1000")
     sta = network.start("sta", 2)
     connect(sta)
-    assert ping(sta.host, count=4000, interval_s=0.002) == 4000
+    assert ping(sta.host, count=2500, interval_s=0.002) == 2500
     assert ap.said("has a new pairwise key") >= 2
 
 
@@ -287,13 +296,13 @@ def test_a_station_joins_and_stays_during_a_flood(network: Network, kind: str) -
     connect(sta)
     with subprocess.Popen(forging(network.forger(9), kind)) as flood:
         try:
-            until("the flood is there", lambda: ap.status()["counters"]["inbound"]["frames"] > 20_000)
+            until("the flood is there", lambda: ap.status()["counters"]["inbound"]["frames"] > 10_000)
             second = network.start("sta", 3)
             connect(second)
             until("packets pass", lambda: ping(second.host, count=1) == 1)
             before_kib = resident_kib(ap)
             frames = ap.status()["counters"]["inbound"]["frames"]
-            until("more", lambda: ap.status()["counters"]["inbound"]["frames"] > frames + 50_000, 60)
+            until("more", lambda: ap.status()["counters"]["inbound"]["frames"] > frames + 20_000, 60)
             assert resident_kib(ap) < before_kib + 4096
         finally:
             flood.kill()
