@@ -9,6 +9,7 @@ from airtoll.store import Result
 
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 
+# Any machine carries its load. An overload of small packets would take most of the CPU time of a run.
 SMALL_STUDY = """
 title = "Small"
 description = "Two runs of one block, twice."
@@ -19,6 +20,7 @@ security = ["open", "ccmp"]
 transport = ["udp"]
 ip = ["ipv6"]
 packet_size = ["256 B"]
+offered = ["2 Mbit/s"]
 phy = ["ofdm"]
 rate = ["54 Mbit/s"]
 

@@ -327,7 +327,7 @@ class Story:
 
 
 def study(folder: Path, repeats: int) -> Path:
-    text = SMALL_STUDY.replace('ip = ["ipv6"]', 'ip = ["ipv4"]\noffered = ["2 Mbit/s"]').replace(
+    text = SMALL_STUDY.replace('ip = ["ipv6"]', 'ip = ["ipv4"]').replace(
         "repeats = 2", f'repeats = {repeats}\nswitching = "session"\nsessions = 2'
     )
     path = folder / "small.toml"

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from cli_command import AIRTOLL, Airtoll, one_line
 
-CELLS = 160
+CELLS = 96
 GRID = f"""
 title = "For a test"
 security = ["open", "ccmp"]
