@@ -68,9 +68,9 @@ $(VENV)/.dev $(VENV)/.rtl $(VENV)/.synth $(VENV)/.docs $(VENV)/.dist: $(VENV)/.p
 system-build system-run system-test system-bench system-rtl system-armv8 system-guest system-peers:
 	@tools/system-packages.sh $(@:system-%=%)
 
-# Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
+# The tests beside the code, and Python tests that neither send traffic nor start the command for each case.
 check: lint
-	+cargo test --workspace --quiet -- --skip ns3
+	+cargo test --workspace --lib --quiet
 	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile -m 'not air and not long' $(addprefix tests/,$(FAST))
 
 FAST := agent build course judge probes published study

@@ -4,14 +4,13 @@ use wlan_ciphers::Suite;
 use wlan_peers::{Library, Who, compare};
 use wlan_speed::{Case, Sizes, suites};
 
-/// Sizes and numbers of frames: less than a block, one block, one octet more, common sizes, mixed sizes, the longest.
+/// Sizes and numbers of frames: less than a block, one block, one octet more, the longest, mixed sizes.
 /// Unless the frames are long, there are more than the sixteen that the widest backend processes at a time.
-const SIZES: [(Sizes, usize); 7] = [
+const SIZES: [(Sizes, usize); 6] = [
     (Sizes::Fixed(1), 17),
     (Sizes::Fixed(16), 17),
     (Sizes::Fixed(17), 33),
-    (Sizes::Fixed(1500), 17),
-    (Sizes::Fixed(7935), 3),
+    (Sizes::Fixed(7935), 2),
     (Sizes::Imix, 24),
     (Sizes::Spread, 18),
 ];
