@@ -51,15 +51,16 @@ class Simulation:
 CORE_TESTS = "test_ccmp_core,test_ccmp_core_standard"
 
 # For cores whose streams, keys and framing are modules of another core, on which all tests run.
+# A filter of cocotb also selects tests that would be skipped.
 CIPHER_TESTS = (
-    "printed_mpdus_are_sealed_and_opened",
     "every_kind_and_size_is_sealed",
     "every_kind_and_size_is_opened",
     "what_was_changed_on_the_way_does_not_leave",
     "long_frames_keep_the_cores_busy",
     "a_reset_in_the_middle_of_a_frame_forgets_it",
 )
-WIDE_TESTS = (*CIPHER_TESTS, "nothing_is_lost_however_the_streams_stall")
+CCMP_TESTS = (*CIPHER_TESTS, "printed_mpdus_are_sealed_and_opened")
+WIDE_TESTS = (*CCMP_TESTS, "nothing_is_lost_however_the_streams_stall")
 
 CORES = (
     # The pipeline takes longest to build.
@@ -123,8 +124,8 @@ LANES = tuple(
         ({"W": 64, "LANES": 4}, "enhanced4", 286, TABLES, CIPHER_TESTS),
         ({"W": 32, "LANES": 2, "REPAIRED": 1}, "enhanced2", 539, TABLES, ()),
         ({"W": 32, "LANES": 2, "REPAIRED": 0}, "paper2", 550, TABLES, CIPHER_TESTS),
-        ({"W": 32, "LANES": 1}, "ccmp", 1067, (), CIPHER_TESTS),
-        ({"W": 32, "LANES": 0}, "ccmp", 2114, (), CIPHER_TESTS),
+        ({"W": 32, "LANES": 1}, "ccmp", 1067, (), CCMP_TESTS),
+        ({"W": 32, "LANES": 0}, "ccmp", 2114, (), CCMP_TESTS),
     )
 )
 
