@@ -39,6 +39,10 @@ EPOCH_S: Final = 1_767_225_600
 STILL_S: Final = 60.0
 """Real time without a sign of life after which a guest in virtual time counts as hanging."""
 
+_PYTHON: Final = Path(sys.prefix, "bin", "python3")
+"""The interpreter of guests. It has one name, however this process was started: one symbolic link more takes time to
+read, which changes the samples."""
+
 _STOP_QUEUE: Final = 256
 """Frames of an access category that a radio holds before it stops the queue: four of the longest A-MPDUs."""
 
@@ -75,9 +79,8 @@ def compile_modules() -> None:
 
 def environment() -> dict[str, str]:
     """The environment of programs in a guest: constant, so that the same run gives the same samples."""
-    home = Path(sys.executable).parent
     return {
-        "PATH": f"{home}:{SYSTEM_PATH}",
+        "PATH": f"{_PYTHON.parent}:{SYSTEM_PATH}",
         "HOME": str(TEMPORARY),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -98,7 +101,7 @@ def command(kernel: Path, clock: Clock, core: int | None, radios: int = 0) -> li
         *(f"mac80211_hwsim.radios={radios}", f"mac80211_hwsim.max_queue={_MAX_QUEUE}"),
         *(
             f"mac80211_hwsim.stop_queue={_STOP_QUEUE}",
-            f"init={sys.executable}",
+            f"init={_PYTHON}",
             "--",
             "-I",
             "-m",
