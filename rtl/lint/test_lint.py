@@ -30,8 +30,7 @@ RINGS = [
 @pytest.mark.parametrize(("file", "parameters"), [*DEFAULTS, *CONFIGURED, *RINGS])
 def test_verilator_reports_no_warning(file: Path, parameters: str) -> None:
     environment_of_verilator()
-    # Most of the time without -O0 is spent in optimisations, which report nothing.
-    command = [str(VERILATOR), "--lint-only", "-O0", "-Wall", f"-I{RTL / 'rtl'}", "-y", str(RTL / "rtl")]
+    command = [str(VERILATOR), "--lint-only", "-Wall", f"-I{RTL / 'rtl'}", "-y", str(RTL / "rtl")]
     command += [str(LINT / "verilator.vlt"), *parameters.split(), "--top-module", file.stem, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert not done.stderr
