@@ -45,7 +45,7 @@ def steady(case: Sequence[speed.BenchmarkCase]) -> speed.SpeedMeasurement:
     """The engine's speed. While other work changes the clock of the CPU, there is no result, and it is repeated."""
     with Peers(program()) as peers:
         for _attempt in range(10):
-            ((_, speeds, _),) = speed.measure(peers, case, speed.choose_backend())
+            ((_, speeds),) = speed.measure(peers, case, speed.choose_backend())
             if speeds:
                 return speeds[0]
     raise AssertionError("the clock of the CPU was never steady")

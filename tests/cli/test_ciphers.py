@@ -153,7 +153,7 @@ def test_the_table_fits_100_columns(airtoll: Airtoll) -> None:
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 100
     rows = [line.split() for line in lines if line.startswith(("ccmp ", "enhanced8 "))]
-    assert len(rows) == 2 * 7  # six ways, and the front end
+    assert len(rows) == 2 * 6  # ways
     assert all(row[1] == "1500" for row in rows)
     assert "…" not in done.stdout
 
@@ -167,7 +167,7 @@ def test_markdown_and_figures(airtoll: Airtoll, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert path.read_bytes().lstrip().startswith(start)
         tables = [line.count("|") for line in done.stdout.splitlines() if line.startswith("|")]
-        assert len(set(tables)) <= 3  # single frames have one more column, and the front end has fewer
+        assert len(set(tables)) <= 2  # single frames have one more column
     assert b"https://" not in path.read_bytes().split(b"<script")[0]
 
 
