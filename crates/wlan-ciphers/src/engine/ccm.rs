@@ -15,12 +15,11 @@
 
 use core::ops::Range;
 
-use super::Entries;
 use super::machine::{Addresses, Group, Keys, MAX_LANES, Machine};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 
 /// Values that each step of a group hands on to the next, per register.
-pub(super) struct State<M: Machine, const G: usize> {
+struct State<M: Machine, const G: usize> {
     /// The MAC, before the last round.
     mac: [M::Block; G],
     /// Counter block 0 of each lane, whitened.
@@ -52,7 +51,7 @@ macro_rules! for_registers {
 
 /// Makes a pass over the payloads of a group in place and returns the MICs per register.
 #[inline(always)]
-pub(super) fn ccm<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
+pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
     m: M,
     keys: &K,
     group: &mut Group<'_, G>,
@@ -75,10 +74,17 @@ pub(super) fn ccm<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, cons
         from = from.max(steps.end);
         // SAFETY: `registers` is at most the number of registers of the group.
         unsafe {
-            for_registers!(
-                registers,
-                run::<M, K, G, PASS, ROWS>(m, keys, group, &mut s, steps)
-            );
+            if ROWS {
+                for_registers!(
+                    registers,
+                    run_rows::<M, K, G, PASS>(m, keys, group, &mut s, steps)
+                );
+            } else {
+                for_registers!(
+                    registers,
+                    run_columns::<M, K, G, PASS>(m, keys, group, &mut s, steps)
+                );
+            }
         }
     }
     let mut mics = [m.zero(); G];
@@ -91,43 +97,6 @@ pub(super) fn ccm<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, cons
         mics[g] = m.xor(keys.join(m, s.mac[g], keys.last(g)), s.mask[g]);
     }
     mics
-}
-
-/// Steps of the first `N` registers. Register `N - 1` has the fewest chunks.
-pub(super) trait Steps<M: Machine, K: Keys<M>, const G: usize> {
-    /// # Safety
-    /// `N` is at most the number of registers of the group.
-    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>);
-}
-
-/// Steps by rows.
-struct ByRows<const PASS: Pass, const N: usize>;
-
-/// Steps by columns.
-struct ByColumns<const PASS: Pass, const N: usize>;
-
-/// Performs steps of the first `N` registers.
-///
-/// # Safety
-/// As for [`Steps::run`].
-#[inline(always)]
-unsafe fn run<M: Entries, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
-    m: M,
-    keys: &K,
-    group: &Group<'_, G>,
-    s: &mut State<M, G>,
-    steps: Range<usize>,
-) {
-    // SAFETY: the caller promises what the steps require.
-    unsafe {
-        match (ROWS, G) {
-            // The machine of a single frame may be narrower than the one whose instructions are enabled.
-            (true, 1) => ByRows::<PASS, N>::run(m, keys, group, s, steps),
-            (false, 1) => ByColumns::<PASS, N>::run(m, keys, group, s, steps),
-            (true, _) => m.steps::<ByRows<PASS, N>, K, G>(keys, group, s, steps),
-            (false, _) => m.steps::<ByColumns<PASS, N>, K, G>(keys, group, s, steps),
-        }
-    }
 }
 
 /// Processes the blocks before the payload.
@@ -223,55 +192,61 @@ impl Step {
     }
 }
 
-impl<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize> Steps<M, K, G>
-    for ByRows<PASS, N>
-{
-    #[inline(always)]
-    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>) {
-        let mut mac = [m.zero(); N];
-        mac.copy_from_slice(&s.mac[..N]);
-        // Chunks that every lane has in full.
-        let whole = group.whole[N - 1];
-        let at = |t: usize| Some(16 * M::LANES * t);
-        let mut t = steps.start;
-        // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
-        // up to the last of register `N - 1` has `whole` chunks in full.
-        unsafe {
-            if t == 0 && whole > 0 {
-                let first = Step {
-                    ahead: at(0),
-                    behind: None,
-                };
-                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, first);
-                t = 1;
-            }
-            while 0 < t && t < whole.min(steps.end) {
-                let step = Step {
-                    ahead: at(t),
-                    behind: at(t - 1),
-                };
-                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, step);
-                t += 1;
-            }
-            if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
-                let last = Step {
-                    ahead: None,
-                    behind: at(t - 1),
-                };
-                rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, last);
-                t += 1;
-            }
-            while t < steps.end {
-                let step = Step {
-                    ahead: at(t),
-                    behind: t.checked_sub(1).and_then(at),
-                };
-                rows::<M, K, G, PASS, true, N>(m, keys, group, &s.base, &mut mac, step);
-                t += 1;
-            }
+/// Performs steps of the first `N` registers by rows. Register `N - 1` has the fewest chunks.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
+#[inline(always)]
+unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    steps: Range<usize>,
+) {
+    let mut mac = [m.zero(); N];
+    mac.copy_from_slice(&s.mac[..N]);
+    // Chunks that every lane has in full.
+    let whole = group.whole[N - 1];
+    let at = |t: usize| Some(16 * M::LANES * t);
+    let mut t = steps.start;
+    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+    // up to the last of register `N - 1` has `whole` chunks in full.
+    unsafe {
+        if t == 0 && whole > 0 {
+            let first = Step {
+                ahead: at(0),
+                behind: None,
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, first);
+            t = 1;
         }
-        s.mac[..N].copy_from_slice(&mac);
+        while 0 < t && t < whole.min(steps.end) {
+            let step = Step {
+                ahead: at(t),
+                behind: at(t - 1),
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, step);
+            t += 1;
+        }
+        if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
+            let last = Step {
+                ahead: None,
+                behind: at(t - 1),
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &s.base, &mut mac, last);
+            t += 1;
+        }
+        while t < steps.end {
+            let step = Step {
+                ahead: at(t),
+                behind: t.checked_sub(1).and_then(at),
+            };
+            rows::<M, K, G, PASS, true, N>(m, keys, group, &s.base, &mut mac, step);
+            t += 1;
+        }
     }
+    s.mac[..N].copy_from_slice(&mac);
 }
 
 /// Performs one step by rows. With `EDGE`, some lanes may have no chunk or a partial one.
@@ -372,35 +347,41 @@ unsafe fn encipher_row<M: Machine, K: Keys<M>, const G: usize, const EDGE: bool,
     }
 }
 
-impl<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize> Steps<M, K, G>
-    for ByColumns<PASS, N>
-{
-    #[inline(always)]
-    unsafe fn run(m: M, keys: &K, group: &Group<'_, G>, s: &mut State<M, G>, steps: Range<usize>) {
-        let mut mac = [m.zero(); N];
-        mac.copy_from_slice(&s.mac[..N]);
-        // Chunks that every lane has in full.
-        let whole = group.whole[N - 1];
-        let mut t = steps.start;
-        // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
-        // up to the last of register `N - 1` has `whole` chunks in full.
-        unsafe {
-            if t < whole {
-                let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
-                whole_columns::<M, K, G, PASS, N>(m, keys, group, s, &mut mac, blocks);
-                t = whole;
-            }
-            while t < steps.end {
-                if PASS == OPEN {
-                    open_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
-                } else {
-                    seal_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
-                }
-                t += 1;
-            }
+/// Performs steps of the first `N` registers by columns. Register `N - 1` has the fewest chunks.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
+#[inline(always)]
+unsafe fn run_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    steps: Range<usize>,
+) {
+    let mut mac = [m.zero(); N];
+    mac.copy_from_slice(&s.mac[..N]);
+    // Chunks that every lane has in full.
+    let whole = group.whole[N - 1];
+    let mut t = steps.start;
+    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+    // up to the last of register `N - 1` has `whole` chunks in full.
+    unsafe {
+        if t < whole {
+            let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
+            whole_columns::<M, K, G, PASS, N>(m, keys, group, s, &mut mac, blocks);
+            t = whole;
         }
-        s.mac[..N].copy_from_slice(&mac);
+        while t < steps.end {
+            if PASS == OPEN {
+                open_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+            } else {
+                seal_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+            }
+            t += 1;
+        }
     }
+    s.mac[..N].copy_from_slice(&mac);
 }
 
 /// Processes blocks that every lane has in full. When opening, the MAC is one block behind CTR.
@@ -416,9 +397,7 @@ unsafe fn whole_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass
     mac: &mut [M::Block; N],
     blocks: Range<usize>,
 ) {
-    // Arrays of their own, so that the compiler keeps them in registers.
-    let (mut base, mut next) = ([m.zero(); N], [m.zero(); N]);
-    base.copy_from_slice(&s.base[..N]);
+    let mut next = [m.zero(); N];
     next.copy_from_slice(&s.next[..N]);
     for block in blocks {
         // SAFETY: the caller promises that all lanes have this block in full.
@@ -426,7 +405,7 @@ unsafe fn whole_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass
         if PASS != OPEN {
             next = column;
         }
-        let mut stream = counters(m, &base, block);
+        let mut stream = s.counters(m, block);
         absorb(m, keys, 0, mac, &next, None, Some((&mut stream, 0)));
         for g in 0..N {
             next[g] = cipher(m, keys, g, stream[g], column[g]);
@@ -455,7 +434,7 @@ unsafe fn seal_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
     for b in 0..M::LANES {
         let column = edge.column(b);
-        let mut stream = counters(m, &s.base, from + b);
+        let mut stream = s.counters(m, from + b);
         absorb(
             m,
             keys,
@@ -487,7 +466,7 @@ unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     // SAFETY: the caller promises that these are registers of the group.
     let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
     for b in 0..M::LANES {
-        let mut stream = counters(m, &s.base, from + b);
+        let mut stream = s.counters(m, from + b);
         keys.rounds_of(m, 0, &mut stream, 0);
         edge.encipher(m, keys, b, &stream);
     }
@@ -505,15 +484,13 @@ unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     s.due[..N].copy_from_slice(&due);
 }
 
-/// The counter blocks of payload block `block` of the first `N` registers, whitened.
-#[inline(always)]
-fn counters<M: Machine, const G: usize, const N: usize>(
-    m: M,
-    base: &[M::Block; G],
-    block: usize,
-) -> [M::Block; N] {
-    let count = m.counter((block + 1) as u16);
-    core::array::from_fn(|g| m.xor(base[g], count))
+impl<M: Machine, const G: usize> State<M, G> {
+    /// The counter blocks of payload block `block` of the first `N` registers, whitened.
+    #[inline(always)]
+    fn counters<const N: usize>(&self, m: M, block: usize) -> [M::Block; N] {
+        let count = m.counter((block + 1) as u16);
+        core::array::from_fn(|g| m.xor(self.base[g], count))
+    }
 }
 
 /// The text under the key stream, whose last round is not done yet.

@@ -499,17 +499,6 @@ trait Entries: Machine {
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
-    /// Runs steps of CCM in a function of their own: the time to compile a function grows faster than its size.
-    ///
-    /// # Safety
-    /// As for [`ccm::Steps::run`].
-    unsafe fn steps<S: ccm::Steps<Self, K, G>, K: Keys<Self>, const G: usize>(
-        self,
-        keys: &K,
-        group: &Group<'_, G>,
-        state: &mut ccm::State<Self, G>,
-        steps: Range<usize>,
-    );
 }
 
 impl Entries for Portable {
@@ -554,17 +543,6 @@ impl Entries for Portable {
             }
         }
     }
-
-    unsafe fn steps<S: ccm::Steps<Self, K, G>, K: Keys<Self>, const G: usize>(
-        self,
-        keys: &K,
-        group: &Group<'_, G>,
-        state: &mut ccm::State<Self, G>,
-        steps: Range<usize>,
-    ) {
-        // SAFETY: the caller promises what the steps require.
-        unsafe { S::run(self, keys, group, state, steps) };
-    }
 }
 
 /// Implements [`Entries`] for a machine with these target features. Arguments:
@@ -602,23 +580,6 @@ macro_rules! entries {
             #[target_feature(enable = $features)]
             unsafe fn run_task<T: super::Task>(self, task: T) -> T::Output {
                 task.run(self)
-            }
-
-            /// Runs steps of CCM.
-            ///
-            /// # Safety
-            /// As for [`Steps::run`](super::ccm::Steps::run). The CPU has the features.
-            #[target_feature(enable = $features)]
-            #[inline(never)]
-            unsafe fn run_steps<S: super::ccm::Steps<Self, K, G>, K: super::Keys<Self>, const G: usize>(
-                self,
-                keys: &K,
-                group: &super::Group<'_, G>,
-                state: &mut super::ccm::State<Self, G>,
-                steps: core::ops::Range<usize>,
-            ) {
-                // SAFETY: the caller promises what the steps require.
-                unsafe { S::run(self, keys, group, state, steps) };
             }
 
             super::gcm_entry!($($gcm)*);
@@ -678,18 +639,6 @@ macro_rules! entries {
                         super::Mode::Lanes(_) => unreachable!("a group has one frame, or 2, 4 or 8 lanes"),
                     }
                 }
-            }
-
-            #[inline(always)]
-            unsafe fn steps<S: super::ccm::Steps<Self, K, G>, K: super::Keys<Self>, const G: usize>(
-                self,
-                keys: &K,
-                group: &super::Group<'_, G>,
-                state: &mut super::ccm::State<Self, G>,
-                steps: core::ops::Range<usize>,
-            ) {
-                // SAFETY: as above.
-                unsafe { self.run_steps::<S, K, G>(keys, group, state, steps) };
             }
         }
     };
@@ -781,7 +730,7 @@ use gcm_entry;
 /// CCM with `KEYS` round keys over up to `G` registers.
 struct Ccm<const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool>;
 
-impl<M: Entries, const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
+impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
     for Ccm<KEYS, G, PASS, SHARED>
 {
     #[inline(always)]
