@@ -2,19 +2,18 @@
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 import virtual_time
+from command_here import exit_status
 from made_cell import make_cell
 
 from airtoll.agent import binary
 from airtoll.agent.connection import Connection
 from airtoll.agent.host import AgentHost
-from airtoll.cli import main
 from airtoll.study.cell import Cell
 
 _AIR = {"kernel", "lab", "needs_air", "network", "veth_prefixes"}
@@ -49,18 +48,13 @@ def cell() -> Callable[..., Cell]:
 
 
 @pytest.fixture
-def airtoll(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
+def airtoll(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     """Run the command in an empty directory; its exit status and its output on both streams."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
-        monkeypatch.chdir(tmp_path)
-        with pytest.raises(SystemExit) as ended:
-            main()
+        status = exit_status(*arguments, folder=tmp_path)
         out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
+        return status, out, err
 
     return call
 

@@ -165,6 +165,8 @@ def test_a_source_distribution_contains_the_commit_and_cleans_up(tmp_path: Path)
     assert (unpacked / "crates/airtoll-py/commit").read_text().strip() == commit
     assert (unpacked / BUILD_SCRIPT).is_file()
     assert not (unpacked / "tools/commit.sh").exists()
+    # The scripts that build the programs of a wheel.
+    assert {"agent.sh", "peers.sh", "place.sh"} <= {file.name for file in (unpacked / "tools").iterdir()}
     # Files that are links to other folders in the checkout.
     assert (unpacked / "python/airtoll/rtl/results.json").read_bytes() == (
         clone / "rtl/syn/results.json"

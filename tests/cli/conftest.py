@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from cli_command import AIRTOLL, SMALL_STUDY, Airtoll
+from command_here import exit_status
 
-from airtoll.cli import main
 from airtoll.labs import air
 
 
@@ -21,11 +20,11 @@ def study(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def airtoll(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Airtoll:
+def airtoll(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Airtoll:
     """Run the command in an empty directory; its output and exit status.
 
     A call with `prefix` or environment variables starts the installed command, after `prefix`. Any other call runs in
-    this process, because the start of a command takes longer than most commands.
+    this process.
     """
 
     def call(
@@ -44,14 +43,9 @@ def airtoll(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pyte
                 check=False,
             )
         capfd.readouterr()
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "argv", ["airtoll", *words])
-            patched.setenv("COLUMNS", "200")
-            patched.chdir(tmp_path)
-            with pytest.raises(SystemExit) as ended:
-                main()
+        status = exit_status(*words, folder=tmp_path, COLUMNS="200")
         out, err = capfd.readouterr()
-        return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
+        return subprocess.CompletedProcess(words, status, out, err)
 
     return call
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import click
 import pytest
+from command_here import exit_status
 from doc_pages import DOCS, PAGES, ROOT, Fence, fences, generated, name_of, prose
 
 from airtoll._rust import check_scenario
-from airtoll.cli import app, main
+from airtoll.cli import app
 from airtoll.judge import read_rules
 from airtoll.labs.hosts import Hosts
 from airtoll.labs.inventory import load_inventory
@@ -123,15 +124,11 @@ def called(command: Sequence[str], directory: Path) -> subprocess.CompletedProce
 
 
 def called_here(arguments: Sequence[str], directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, because the start of a command takes longer than most commands."""
+    """Run the command in this process."""
     printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), redirect_stderr(printed):
-        patched.setattr(sys, "argv", ["airtoll", *arguments])
-        patched.setenv("COLUMNS", "80")
-        patched.chdir(directory)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), printed.getvalue())
+    with redirect_stdout(printed), redirect_stderr(printed):
+        status = exit_status(*arguments, folder=directory, COLUMNS="80")
+    return subprocess.CompletedProcess(arguments, status, printed.getvalue())
 
 
 def printed_as_shown(printed: str, shown: str) -> bool:

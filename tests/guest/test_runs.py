@@ -14,8 +14,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from command_here import exit_status
 
-from airtoll.cli import main
 from airtoll.guest import recipe
 from airtoll.labs.emulated import WPA_PASSPHRASE
 from airtoll.stats.metrics import per_run
@@ -57,11 +57,9 @@ def load() -> Iterator[None]:
 def airtoll(*arguments: object, status: int = 0) -> str:
     """Run the command in this process. Returns its output."""
     printed = StringIO()
-    with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), redirect_stderr(printed):
-        patched.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert int(ended.value.code or 0) == status, printed.getvalue()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        ended = exit_status(*arguments)
+    assert ended == status, printed.getvalue()
     return printed.getvalue()
 
 

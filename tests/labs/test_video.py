@@ -76,6 +76,7 @@ def test_tshark_sees_the_same_stream(lab: Air, cell: MakeCell, tmp_path: Path) -
     assert numbers(measured)["jitter"] < 0.5e3 * total_s / len(rows)
 
 
+@pytest.mark.virtual_time  # on a busy machine, programs wake up milliseconds late in real time
 def test_an_overload_is_late_in_both_labs_and_a_light_load_in_neither(lab: Air, cell: MakeCell) -> None:
     # 54 Mbit/s carry about 29 Mbit/s of payload, or half of that if packets cross the air twice.
     light = cell(offered=4.0, security="ccmp", topology="through-ap")
@@ -105,14 +106,14 @@ def test_an_overload_is_late_in_both_labs_and_a_light_load_in_neither(lab: Air, 
         assert air["loss"] == 0
         assert air["late_frames"] < 0.1
         assert air["throughput"] == pytest.approx(4e6, rel=0.15)
-        assert air["delay"] < 50
+        assert air["delay"] < 10
     for air in found[30.0]:
         assert air["loss"] > 0.2
         assert air["late_frames"] > 0.5
         assert 11e6 < air["throughput"] < 17e6
     light_air, light_sim = found[4.0]
-    # In real time, programs wake up late: on a busy machine by several milliseconds.
-    assert 0.8 * light_sim["video_rtt"] < light_air["video_rtt"] < light_sim["video_rtt"] + 50
+    # Without a guest, in real time, programs wake up slightly late.
+    assert 0.8 * light_sim["video_rtt"] < light_air["video_rtt"] < light_sim["video_rtt"] + 5
 
 
 def test_several_stations_play_at_the_same_time(lab: Air, cell: MakeCell) -> None:
