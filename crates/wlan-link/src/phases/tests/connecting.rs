@@ -238,10 +238,11 @@ proptest! {
         let mut world = World::new(akm, 2, seed);
         let (lost, doubled, damaged, delay_ms) = channel;
         world.channel = Channel { lost, doubled, damaged, delay_ms };
+        // TLS repairs no octet of EAP: each damaged handshake fails, and the station waits longer before the next one.
+        let is_damaged_eap = damaged > 0 && akm.is_eap();
         for last in 1..=2 {
             let connected = world.run(120, |world| world.is_connected(last));
-            // TLS repairs no octet of EAP: each damaged handshake fails, and the station waits longer before the next one.
-            if !connected && damaged > 0 && akm.is_eap() {
+            if !connected && is_damaged_eap {
                 prop_assert!(world.plane(station(last)).count(Outcome::Failed) > 0);
                 return Ok(());
             }
@@ -258,6 +259,9 @@ proptest! {
         world.ends.get_mut(&AP).unwrap().1.peers.values_mut().for_each(|peer| peer.used = 1 << 41);
         world.run(5, |_| false);
         prop_assert!(world.plane(AP).used.len() > before);
-        prop_assert!(world.run(60, |world| world.is_connected(1) && world.is_connected(2)));
+        // A peer that answers no rekey is disconnected, and connects again.
+        let connected = world.run(60, |world| world.is_connected(1) && world.is_connected(2));
+        let reported = [1, 2].map(|last| world.plane(station(last)).count(Outcome::Failed) > 0);
+        prop_assert!(connected || (is_damaged_eap && reported != [false; 2]));
     }
 }
