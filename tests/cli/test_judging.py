@@ -1,6 +1,7 @@
 """compare, gate, metrics and import, called like a user: on results in virtual time, and on recorded files."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cli_command import Airtoll, one_line
 
 from airtoll.cli import app
 from airtoll.errors import UsageError
+from airtoll.store.durable import files_in, sums
 
 RECORDED = Path(__file__).parents[1] / "importers" / "recorded"
 
@@ -159,6 +161,68 @@ def test_a_rule_asks_for_the_verdict_on_a_claim(airtoll: Airtoll, results: Path)
     (comparison,) = answer[0]["comparisons"]
     assert (comparison["verdict"], comparison["unit"]) == ("confirmed", "%")
     assert comparison["ci95"][0] < comparison["value"] < comparison["ci95"][1]
+
+
+@pytest.fixture
+def copy(results: Path, tmp_path: Path) -> Path:
+    """A writable copy of result `a`."""
+    shutil.copytree(results / "a", tmp_path / "copy")
+    for path in (tmp_path / "copy").rglob("*"):
+        path.chmod(0o755)
+    return tmp_path / "copy"
+
+
+def seal(directory: Path) -> None:
+    """Recompute the checksums of a result, so that it is intact."""
+    runs = sorted((directory / "runs").iterdir())
+    for run in runs:
+        (run / "SHA256SUMS").write_text(sums(run, files_in(run) - {"SHA256SUMS"}))
+    listed = ["plan.json", "study.toml", *(f"runs/{run.name}/SHA256SUMS" for run in runs)]
+    (directory / "SHA256SUMS").write_text(sums(directory, listed))
+
+
+RULE = ("--rule", "loss = 0 %")
+
+
+def test_a_result_that_lacks_runs_decides_nothing(airtoll: Airtoll, results: Path, copy: Path) -> None:
+    first, *_ = sorted((copy / "runs").iterdir())
+    shutil.rmtree(first)
+    found = f"damaged: runs/{first.name}: missing; the run was finished; `airtoll verify {copy}` lists them"
+    assert refusal("gate", str(copy), *RULE, "--allow-incomplete") == f"{copy}: {found}"
+    assert f"warning: B is {found}" in airtoll("compare", results / "a", copy).stdout
+    assert f"warning: this result is {found}" in airtoll("report", copy).stdout
+    assert f"Warning: this result is damaged: runs/{first.name}: missing" in (copy / "report.md").read_text()
+    seal(copy)
+    assert (
+        "no problems; 15 of 16 runs finished, 15 of them valid, 1 remaining" in airtoll("verify", copy).stdout
+    )
+    assert f"15 of 16 runs are finished: perform the others with `airtoll run --resume {copy}`" in refusal(
+        "gate", str(copy), *RULE
+    )
+    assert airtoll("gate", copy, *RULE, "--allow-incomplete").returncode == 0
+
+
+def test_a_rule_is_not_broken_by_a_result_that_cannot_be_read(results: Path, copy: Path) -> None:
+    (copy / "plan.json").write_text("{")
+    assert "plan.json: not JSON" in refusal("gate", str(copy), *RULE)
+    assert "plan.json: not JSON" in refusal("gate", str(results / "a"), *RULE, "--against", str(copy))
+
+
+def test_runs_of_two_versions_and_machines_are_named(airtoll: Airtoll, results: Path, copy: Path) -> None:
+    record = sorted((copy / "runs").iterdir())[0] / "run.json"
+    content = json.loads(record.read_text())
+    content["versions"]["airtoll"] = "0.1.0"
+    content["hosts"]["machine"]["processor"] = "another"
+    record.write_text(json.dumps(content))
+    assert "run.json: does not match its checksum" in airtoll("verify", copy).stdout
+    seal(copy)
+    verified, compared = airtoll("verify", copy), airtoll("compare", results / "a", copy)
+    judged, reported = airtoll("gate", copy, *RULE), airtoll("report", copy)
+    assert (verified.returncode, judged.returncode) == (0, 0)
+    for output in (verified.stdout, compared.stdout, judged.stderr, reported.stdout):
+        assert "the runs are of 2 versions of airtoll: " in output
+        assert "0.1.0 (1 run)" in output
+        assert "the runs are of 2 sets of machines: " in output
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,11 @@ def test_a_run_is_stored_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         result.write(make_record(first), throughput_samples(), RAW)
         capture = tmp_path / "capture"
         capture.write_bytes(b"pcap")
-        earlier = {name: content for name, content in content_of(directory).items() if name != ".lock"}
+        earlier = {
+            name: content
+            for name, content in content_of(directory).items()
+            if name not in (".lock", "SHA256SUMS")
+        }
         fault = Fault(at, failure, lasting)
         with failing(monkeypatch, fault, names):
             end = end_of(
@@ -188,7 +192,7 @@ def test_a_run_is_flushed_before_it_is_renamed(tmp_path: Path, monkeypatch: pyte
     for path in inside:
         if path.is_dir():
             assert all(flushed.index(inner) < flushed.index(path) for inner in path.iterdir())
-    assert events[named + 1 :] == [("flushed", result.directory / "runs")]
+    assert events[named + 1] == ("flushed", result.directory / "runs")
 
 
 RECORDING = """

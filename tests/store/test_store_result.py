@@ -126,7 +126,7 @@ def test_checksums_equal_those_of_sha256sum(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         listed = {line.rsplit(": ", 1)[0] for line in done.stdout.splitlines()}
         wanted = (
-            {"study.toml", "plan.json"}
+            {"study.toml", "plan.json", *(f"runs/{run.id}/SHA256SUMS" for run in result.plan.runs)}
             if root == result.directory
             else set(content_of(root)) - {"SHA256SUMS"}
         )
@@ -435,7 +435,7 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
     again = Result.open(result.directory)
     assert again.plan == plan
     assert [record.run for record in again.records()] == [plan.runs[0]]
-    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 6"):
+    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 7"):
         Result.resume(result.directory, STUDY, plan)
 
 

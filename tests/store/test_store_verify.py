@@ -33,9 +33,12 @@ def directory(tmp_path: Path) -> Path:
 
 
 def seal(run_directory: Path) -> None:
-    """Recompute the checksums, so that other checks must detect the damage."""
+    """Recompute all checksums, so that other checks must detect the damage."""
     sums_file = run_directory / "SHA256SUMS"
     sums_file.write_text(sums(run_directory, files_in(run_directory) - {"SHA256SUMS"}))
+    result = run_directory.parents[1]
+    listed = [f"runs/{run.name}/SHA256SUMS" for run in run_directory.parent.iterdir()]
+    (result / "SHA256SUMS").write_text(sums(result, ["plan.json", "study.toml", *listed]))
 
 
 def test_every_flipped_byte_of_every_file_is_found(directory: Path) -> None:
@@ -116,16 +119,31 @@ def test_a_run_in_the_directory_of_another_is_found(directory: Path) -> None:
     second = directory / "runs" / PLAN.runs[1].id
     shutil.rmtree(second)
     shutil.copytree(directory / RUN, second)
+    seal(second)
     assert verify(directory) == [
         f"runs/{second.name}/run.json: belongs to run {PLAN.runs[0].id}",
         f"runs/{second.name}/samples.parquet: has rows of another run",
     ]
 
 
-def test_a_deleted_run_directory_is_a_run_to_perform(directory: Path) -> None:
+def test_a_deleted_run_is_found_and_performed_again(directory: Path) -> None:
     shutil.rmtree(directory / RUN)
+    assert verify(directory) == [f"{RUN}: missing; the run was finished"]
+    with Result.resume(directory, STUDY, PLAN) as result:
+        assert [run.id for run in result.pending()] == [PLAN.runs[0].id]
+        assert verify(directory) == []
+        result.write(make_record(PLAN.runs[0]), throughput_samples(), RAW)
     assert verify(directory) == []
-    assert [run.id for run in Result.open(directory).pending()] == [PLAN.runs[0].id]
+
+
+def test_a_value_edited_together_with_the_checksums_of_its_run_is_found(directory: Path) -> None:
+    listed = (directory / "SHA256SUMS").read_text()
+    path = directory / RUN / "samples.parquet"
+    pl.read_parquet(path).with_columns(value=pl.col("value") * 2).write_parquet(path)
+    assert verify(directory) == [f"{RUN}/samples.parquet: does not match its checksum"]
+    seal(directory / RUN)
+    (directory / "SHA256SUMS").write_text(listed)
+    assert verify(directory) == [f"{RUN}/SHA256SUMS: does not match its checksum"]
 
 
 def test_runs_gone_altogether_is_a_problem(directory: Path) -> None:

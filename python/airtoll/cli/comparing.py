@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
+from airtoll.condition import damage, mixture
 from airtoll.errors import UsageError
 from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
 from airtoll.judge.figures import cell_name, fixed_factors_of
@@ -74,7 +75,7 @@ def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:
 
 def _print(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> None:
     console = plain_console(soft_wrap=True)
-    for line in (*_head(a, b), *_summary(found), *_warnings(apart)):
+    for line in (*_head(a, b), *_summary(found), *_warnings(a, b, apart)):
         console.print(line)
     for metric, rows in _shown(found, show_all=show_all):
         console.print(f"\n{metric.title}, {metric.display_unit}")
@@ -118,8 +119,12 @@ def _summary(found: Difference) -> list[str]:
     return lines
 
 
-def _warnings(apart: Sequence[Unlike]) -> list[str]:
+def _warnings(a: Figures, b: Figures, apart: Sequence[Unlike]) -> list[str]:
     lines = []
+    for name, figures in (("A", a), ("B", b)):
+        damaged = damage(figures.directory)
+        lines += [] if damaged is None else [f"warning: {name} is {damaged}"]
+        lines += [f"warning: {name}: {line}" for line in mixture(figures.records)]
     method = [str(each) for each in apart if each.kind == "method"]
     if method:
         lines.append(f"warning: the methods differ: {_listed(method)}")
@@ -171,7 +176,9 @@ def _row(row: CellDifference, fixed: set[str]) -> tuple[str, ...]:
 
 
 def _markdown(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> str:
-    lines = [*(f"- {_md(line.strip())}" for line in (*_head(a, b), *_summary(found), *_warnings(apart)))]
+    lines = [
+        *(f"- {_md(line.strip())}" for line in (*_head(a, b), *_summary(found), *_warnings(a, b, apart)))
+    ]
     for metric, rows in _shown(found, show_all=show_all):
         lines += ["", f"### {_md(metric.title)}, {_md(metric.display_unit)}", ""]
         lines += [f"| {' | '.join(map(_md, _HEADS))} |", f"| {' | '.join(['---'] * len(_HEADS))} |"]
@@ -193,6 +200,7 @@ def _json(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike]) ->
     return {
         "a": str(a.directory),
         "b": str(b.directory),
+        "damage": {name: damage(figures.directory) for name, figures in (("a", a), ("b", b))},
         "margin_percent": found.margin_percent,
         "ignored": list(found.ignored),
         "cells": found.cells,

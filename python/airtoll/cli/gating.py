@@ -1,12 +1,14 @@
 """`airtoll gate`: checks a result against rules; prints one line per rule."""
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
+from airtoll.condition import mixture, read_complete
 from airtoll.errors import UsageError
 from airtoll.judge import (
     AnyRuleOutcome,
@@ -24,7 +26,6 @@ from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.judge.rule import Undecided
 from airtoll.report.material import text
 from airtoll.stats import Interval
-from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.study.levels import check_factor
 
@@ -40,6 +41,7 @@ def gate_result(
     against: Path | None,
     ignored: Sequence[str],
     undecided: str | None,
+    allow_incomplete: bool,
     as_json: bool,
     junit_file: Path | None,
 ) -> int:
@@ -57,8 +59,8 @@ def gate_result(
             check_factor(name)
         except ValueError as error:
             raise UsageError(f"--ignore: {error}") from None
-    result = Figures.of(Result.open(directory))
-    baseline = None if against is None else Figures.of(Result.open(against))
+    result = _figures(directory, allow_incomplete=allow_incomplete)
+    baseline = None if against is None else _figures(against, allow_incomplete=allow_incomplete)
     outcomes = gate(
         result,
         parsed,
@@ -77,6 +79,13 @@ def gate_result(
     else:
         _print(outcomes, fixed)
     return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+def _figures(directory: Path, *, allow_incomplete: bool) -> Figures:
+    figures = Figures.of(read_complete(directory, allow_incomplete=allow_incomplete))
+    for line in mixture(figures.records):
+        print(f"warning: {directory}: {line}", file=sys.stderr)
+    return figures
 
 
 def _undecided(word: str) -> Undecided:

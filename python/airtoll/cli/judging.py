@@ -90,6 +90,7 @@ def compare(
     show_default="pass",
     help="The verdict on a cell whose interval includes the bound.",
 )
+@click.option("--allow-incomplete", is_flag=True, help="Also judge a result that lacks planned runs.")
 @json_option
 @click.option("--junit", "junit_file", type=FILE, metavar="FILE", help="Also write the outcome as JUnit XML.")
 def gate(
@@ -99,12 +100,14 @@ def gate(
     against: Path | None,
     ignored: tuple[str, ...],
     undecided: str | None,
+    allow_incomplete: bool,
     as_json: bool,
     junit_file: Path | None,
 ) -> int:
     """Check a result against rules, for CI.
 
-    Exit status: 0 if all rules are met; 1 if a rule is broken; 2 if a rule is invalid or matches nothing in the result.
+    Exit status: 0 if all rules are met; 1 if a rule is broken; 2 if a rule is invalid or matches nothing in the result,
+    or if the result cannot be read, is damaged or lacks runs.
     """
     from airtoll.cli.gating import gate_result
 
@@ -115,6 +118,7 @@ def gate(
         against=against,
         ignored=ignored,
         undecided=undecided,
+        allow_incomplete=allow_incomplete,
         as_json=as_json,
         junit_file=junit_file,
     )

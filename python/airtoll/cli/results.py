@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,52 +13,27 @@ from rich.table import Table
 from airtoll import extras
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
-from airtoll.course import unneeded
+from airtoll.condition import RunCounts, damage, mixture
 from airtoll.report import ReportPaths, table, write_index, write_paper, write_papers
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
+from airtoll.report.parts import sentences
 from airtoll.store import Result, RunRecord, verify
 from airtoll.store.recorder import MACHINE
-
-
-@dataclass(frozen=True)
-class RunCounts:
-    """The planned runs of a result by state."""
-
-    planned: int
-    finished: int
-    valid: int
-    invalid: int  # also after all repeats
-    repeated: int  # repeats of invalid runs
-    not_needed: int  # a stopping rule ended their cells
-    remaining: int
-
-    @classmethod
-    def of(cls, result: Result) -> "RunCounts":
-        """Count the runs. Raises AirtollError if a record cannot be read."""
-        verdicts = [record.verdict.valid for record in result.records()]
-        finished, valid = len(result.finished()), sum(verdicts)
-        not_needed = len(unneeded(result))
-        return cls(
-            planned=len(result.plan.runs),
-            finished=finished,
-            valid=valid,
-            invalid=finished - valid,
-            repeated=len(verdicts) - finished,
-            not_needed=not_needed,
-            remaining=len(result.pending()) - not_needed,
-        )
 
 
 def verify_result(directory: Path, *, as_json: bool) -> int:
     """Print each problem of the result, or that it has none, and return the exit status."""
     problems = verify(directory)
-    runs = None if problems else RunCounts.of(Result.open(directory))
+    result = None if problems else Result.open(directory)
+    runs = None if result is None else RunCounts.of(result)
+    mixed = [] if result is None else mixture(result.records())
     if as_json:
         print_json(
             {
                 "directory": str(directory),
                 "problems": problems,
+                "mixture": mixed,
                 "runs": None if runs is None else asdict(runs),
             }
         )
@@ -72,6 +47,8 @@ def verify_result(directory: Path, *, as_json: bool) -> int:
             f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
             f"{_also(runs.remaining, 'remaining')}"
         )
+    for line in mixed:
+        console.print(f"warning: {line}")
     return 1 if problems else 0
 
 
@@ -90,13 +67,15 @@ def report_results(
     reports: list[dict[str, Any]] = []
     for result in results:
         directory = out if out is not None and len(results) == 1 else result.directory
-        data = ReportData.of(result)
+        data = replace(ReportData.of(result), damage=damage(result.directory))
         paths = write_files(data, directory)
         papers = write_paper(result, directory / "paper") if paper else []
         if as_json:
             reports.append(report_json(result, data, paths) | {"paper": [str(path) for path in papers]})
             continue
         print_summary(console, result)
+        for warning in sentences.warnings(data):
+            console.print(f"warning: {warning}", soft_wrap=True)
         for path in (paths.html, paths.markdown, paths.csv):
             console.print(str(path))
         if paper:

@@ -1,14 +1,16 @@
 """Checks a result directory, file by file.
 
-Checksums detect accidental changes. They are not signatures: a file changed together with its checksum is not detected.
+Checksums detect accidental changes. They are not signatures: a file changed together with all its checksums is not
+detected.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import durable, records, samples
 from airtoll.store.durable import SUMS, TEMPORARY, reporting
-from airtoll.store.layout import PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
+from airtoll.store.layout import PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.records import RunRecord
 from airtoll.study.cell import Run
 
@@ -16,7 +18,8 @@ from airtoll.study.cell import Run
 def verify(directory: Path) -> list[str]:
     """All errors in the directory, one line per file with a relative name; empty for an intact result.
 
-    Derived files beside the record, the lock and unfinished files of a crash are ignored. Pending runs are not errors.
+    Derived files beside the record, the lock and unfinished files of a crash are ignored. A run that was never finished
+    is not an error; a finished run that is missing is one.
     Raises UsageError if the directory is not a result or was written by a newer airtoll.
     """
     with reporting(f"cannot read {directory}"):
@@ -25,11 +28,13 @@ def verify(directory: Path) -> list[str]:
 
 def _problems(directory: Path) -> list[str]:
     problems: list[str] = []
-    planned: dict[str, Run] | None = None
     if not (directory / SUMS).exists():
         read_plan(directory)
+    digests = _read_sums(directory, "", problems)
+    of_runs = {name: digests.pop(name) for name in [*digests] if Path(name).is_relative_to(RUNS)}
     head = {name for name in (STUDY, PLAN) if (directory / name).exists()}
-    if PLAN in _check_sums(directory, "", {STUDY, PLAN}, head, problems):
+    planned: dict[str, Run] | None = None
+    if PLAN in _check_sums(directory, "", digests, {STUDY, PLAN}, head, problems):
         try:
             planned = {run.id: run for run in read_plan(directory).plan.attempts()}
         except UsageError:
@@ -51,12 +56,25 @@ def _problems(directory: Path) -> list[str]:
             problems.append(f"{at}: run not in the plan")
         else:
             _check_run(entry, f"{at}/", planned, problems)
-    return problems
+    return [*problems, *_changed_runs(directory, of_runs)]
+
+
+def _changed_runs(directory: Path, digests: Mapping[str, str]) -> Iterator[str]:
+    """The problems of finished runs that were removed, or changed together with their own checksum files."""
+    for name, digest in digests.items():
+        path = directory / name
+        if name != sums_of_run(path.parent.name):
+            yield f"{SUMS}: lists {name}, which no result contains"
+        elif not path.parent.is_dir():
+            yield f"{Path(name).parent}: missing; the run was finished"
+        elif path.is_file() and durable.sha256(path) != digest:
+            yield f"{name}: does not match its checksum"
 
 
 def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: list[str]) -> None:
     present = durable.files_in(root) - {SUMS}
-    whole = _check_sums(root, at, {RUN, SAMPLES}, present, problems)
+    digests = _read_sums(root, at, problems)
+    whole = _check_sums(root, at, digests, {RUN, SAMPLES}, present, problems)
     # A file that does not match its checksum is reported already; its content does not matter.
     if RUN in whole:
         try:
@@ -74,21 +92,28 @@ def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: li
             problems.append(f"{at}{SAMPLES}: {problem}")
 
 
-def _check_sums(root: Path, at: str, needed: set[str], present: set[str], problems: list[str]) -> set[str]:
-    """Return the names of files that match their checksum, and add a problem for every other file."""
+def _read_sums(root: Path, at: str, problems: list[str]) -> dict[str, str]:
+    """The digests in a checksum file, by file name; none, and a problem, if the file is missing or damaged."""
     path = root / SUMS
     if not path.is_file():
         problems.append(f"{at}{SUMS}: missing")
-        return set()
+        return {}
     try:
-        digests = durable.parse_sums(read_file(path).decode())
+        return durable.parse_sums(read_file(path).decode())
     except UnicodeDecodeError:
         problems.append(f"{at}{SUMS}: not text")
-        return set()
     except ValueError as error:
         problems.append(f"{at}{SUMS}: {error}")
-        return set()
-    whole = set()
+    return {}
+
+
+def _check_sums(
+    root: Path, at: str, digests: Mapping[str, str], needed: set[str], present: set[str], problems: list[str]
+) -> set[str]:
+    """Return the names of files that match their checksum, and add a problem for every other file."""
+    whole: set[str] = set()
+    if not digests:  # told by `_read_sums`
+        return whole
     for name in sorted(needed | present | digests.keys()):
         if name not in present:
             problems.append(f"{at}{name}: missing")

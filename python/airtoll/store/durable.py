@@ -131,7 +131,12 @@ def sync_directories(root: Path) -> None:
 
 def sums(root: Path, names: Iterable[str]) -> str:
     """The content of a SHA256SUMS file, in the format of sha256sum(1), for files named relative to `root`."""
-    return "".join(f"{sha256(root / name)}  {name}\n" for name in sorted(names))
+    return sums_of({name: sha256(root / name) for name in sorted(names)})
+
+
+def sums_of(digests: Mapping[str, str]) -> str:
+    """The content of a SHA256SUMS file for digests by file name."""
+    return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
 
 def sha256(path: Path) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import records
-from airtoll.store.durable import reporting
+from airtoll.store.durable import SUMS, reporting
 from airtoll.store.records import PlanRecord
 
 STUDY: Final = "study.toml"
@@ -14,6 +14,11 @@ RUNS: Final = "runs"
 RUN: Final = "run.json"
 SAMPLES: Final = "samples.parquet"
 RAW: Final = "raw"
+
+
+def sums_of_run(run_id: str) -> str:
+    """The name of a finished run's checksum file in the SHA256SUMS of the result."""
+    return f"{RUNS}/{run_id}/{SUMS}"
 
 
 def read_file(path: Path) -> bytes:

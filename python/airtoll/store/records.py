@@ -12,7 +12,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """Version of the complete result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -22,7 +22,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # Keys of later versions have defaults that describe results of earlier versions.
-    schema_version: Literal[1, 2, 3, 4, 5, 6] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3, 4, 5, 6, 7] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 

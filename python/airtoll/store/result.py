@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Sample
 from airtoll.store import check, durable, records, samples
 from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
-from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
+from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
 from airtoll.store.samples import Samples
@@ -128,6 +128,8 @@ class Result:
             try:
                 for unfinished in (directory, directory / RUNS):
                     durable.remove_leftovers(unfinished)
+                # A crash may have left a stored run unlisted. A run whose directory was removed is performed again.
+                stored._list_runs(stored._finished_in_order())
             except BaseException:
                 lock.release()
                 raise
@@ -224,6 +226,7 @@ class Result:
                 for run, stage in zip(runs, stages, strict=True):
                     stage.rename(self.run_directory(run.record.run.id))
                 durable.sync(self.directory / RUNS)
+                self._list_runs(run.record.run.id for run in runs)
 
     def _checked(self, run: FinishedRun) -> bytes:
         """The run's samples as a Parquet file. Raises AirtollError if the run does not belong to this result."""
@@ -249,6 +252,22 @@ class Result:
             if flush:
                 durable.sync_directories(stage)
         return stage
+
+    def _list_runs(self, run_ids: Iterable[str]) -> None:
+        """List stored runs in SHA256SUMS, beside those listed already; a listed run that is missing leaves the list."""
+        path = self.directory / SUMS
+        try:
+            listed = durable.parse_sums(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise AirtollError(f"{path}: {error}") from error
+        sums = {name: digest for name, digest in listed.items() if (self.directory / name).exists()}
+        sums |= {
+            name: durable.sha256(self.directory / name)
+            for name in map(sums_of_run, run_ids)
+            if name not in sums and (self.directory / name).exists()
+        }
+        if sums != listed:
+            durable.publish(self.directory, {SUMS: durable.sums_of(sums).encode()})
 
     def _storing(self, *runs: FinishedRun) -> AbstractContextManager[None]:
         what = f"run {runs[0].record.run.id}" if len(runs) == 1 else f"{len(runs)} runs"

@@ -116,6 +116,7 @@ class ReportData:
     study_text: str
     directory: Path
     runs: tuple[ReportRun, ...]
+    damage: str | None = None  # stored files that are missing or were changed, if the reader checked them
 
     @classmethod
     def of(cls, result: Result) -> "ReportData":

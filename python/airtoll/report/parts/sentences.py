@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from airtoll.condition import mixture
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts import card, round_trips
@@ -15,7 +16,15 @@ def lede(data: ReportData) -> Iterator[str]:
     """The security levels, the flows and the runs: what a reader must know about the first sentences."""
     yield subject(data)
     yield run_counts(data)
+    yield from (f"Warning: {warning}." for warning in warnings(data))
     yield from told_once(data)
+
+
+def warnings(data: ReportData) -> Iterator[str]:
+    """Why the figures may not be those of one measurement: damaged files, runs of several origins."""
+    if data.damage is not None:
+        yield f"this result is {data.damage}"
+    yield from mixture(run.record for run in data.runs if run.record is not None)
 
 
 def table_note(data: ReportData) -> str:
