@@ -73,6 +73,12 @@ def test_values_without_spread_need_no_test(
     assert row.p_holm is None
 
 
+@pytest.mark.parametrize("values", [[5.0, 50.0, 500.0], [7.0]])
+def test_a_result_equals_itself_whatever_its_spread(tmp_path: Path, values: list[float]) -> None:
+    (row,) = compared(tmp_path, [(OPEN, {"rtt": values})], [(OPEN, {"rtt": values})]).rows
+    assert row.finding == "equal"
+
+
 def test_p_values_are_adjusted_over_the_cells_of_a_metric(tmp_path: Path) -> None:
     sizes = range(128, 128 + 20)
     a = [(make_cell(packet_size=size), {"rtt": noisy(2, 0.1, 5, seed=size)}) for size in sizes]

@@ -74,6 +74,12 @@ def test_sides_without_spread_have_an_interval_without_width_and_no_p() -> None:
     assert (equivalence.verdict, equivalence.p) == ("equivalent", None)
 
 
+def test_rounding_is_neither_a_spread_nor_a_difference() -> None:
+    same = independent_difference([0.1 + 0.2, 0.3], [0.3, 0.3])
+    assert (same.mean, same.error, same.p) == (0.0, 0.0, None)
+    assert independent_ratio([0.1 + 0.2, 0.3], [0.3, 0.3]).ratio == 1.0
+
+
 def test_missing_values_do_not_count_and_sides_may_be_empty() -> None:
     assert independent_difference([1.0, None, 2.0], [math.nan, 3.0, 5.0]) == independent_difference(
         [1.0, 2.0], [3.0, 5.0]

@@ -69,6 +69,12 @@ def test_equal_differences_have_an_interval_without_width() -> None:
     assert (found.mean, found.ci95_t, found.p) == (2.0, Interval(2.0, 2.0), None)
 
 
+def test_rounding_is_neither_a_spread_nor_a_difference() -> None:
+    sets = [([0.1 + 0.2, 0.3], [0.3, 0.3]), ([0.6, 0.7 - 0.1], [0.6, 0.6])]
+    for mean in (matched_difference(sets), matched_ratio(sets).log):
+        assert (mean.mean, mean.ci95_t, mean.p) == (0.0, Interval(0.0, 0.0), None)
+
+
 def test_an_interaction_is_the_ratio_of_two_costs_in_each_round() -> None:
     # Over the two rounds, the cost is a factor of 2 and 4 at the first level, and of 1 and 2 at the other.
     first, other = ([1.0, 1.0], [2.0, 4.0]), ([5.0, 5.0], [5.0, 10.0])

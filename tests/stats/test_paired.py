@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from airtoll.stats import Interval, describe, paired_difference, paired_ratio
+from airtoll.stats import Interval, describe, is_significant, paired_difference, paired_ratio
 
 POSITIVE = st.floats(0.1, 1e4).map(lambda x: round(x, 3))
 PAIRS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=10)
@@ -123,6 +123,18 @@ def test_equal_differences_have_neither_effect_size_nor_p() -> None:
     difference = paired_difference([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0])
     assert difference.ci95_t == Interval(1.0, 1.0)
     assert (difference.effect, difference.p, difference.p_sign_flip) == (None, None, None)
+
+
+def test_rounding_is_neither_a_spread_nor_a_difference() -> None:
+    a = [0.1 + 0.2, 0.3, 0.3]
+    same = paired_difference(a, [0.3] * 3)
+    assert (same.mean, same.sd, same.p, same.effect) == (0.0, 0.0, None, None)
+    assert paired_ratio(a, [0.3] * 3).ratio == 1.0
+    b = [0.4 + epsilon for epsilon in (0.0, 1e-16, 2e-16)]
+    shifted = paired_difference(a, b)
+    assert (shifted.sd, shifted.p, shifted.effect) == (0.0, None, None)
+    assert is_significant(shifted.p, shifted.ci95_t)
+    assert not is_significant(same.p, same.ci95_t)
 
 
 def test_sides_of_unlike_length_are_refused() -> None:

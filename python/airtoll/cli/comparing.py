@@ -170,7 +170,7 @@ def _row(row: CellDifference, fixed: set[str]) -> tuple[str, ...]:
             text.interval(scaled(row.difference.ci95_t, metric), decimals, sign=True),
         ),
         text.joined(change, text.interval(of_change, 2, sign=True)),
-        text.MISSING if row.p_holm is None else f"{row.p_holm:.2g}",
+        text.p_value(row.p_holm, row.difference.ci95_t),
         row.finding + worse,
     )
 

@@ -26,10 +26,9 @@ from airtoll.stats import (
     independent_difference,
     independent_equivalence,
     independent_ratio,
+    is_significant,
 )
 from airtoll.study.cell import Cell
-
-ALPHA: Final = 0.05
 
 DifferenceFinding = Literal["differs", "differs within the margin", "equal", "undecided"]
 DIFFERENCE_FINDINGS: Final[tuple[DifferenceFinding, ...]] = get_args(DifferenceFinding)
@@ -47,18 +46,15 @@ class CellDifference:
     ratio: IndependentRatio  # b / a
     p_holm: float | None  # of the difference, adjusted over all cells of the metric; None without any spread
     equivalence: Equivalence | None  # of the ratio to 1; None if there is no ratio
+    same_values: bool  # whether the runs of both results have the same values
 
     @property
     def finding(self) -> DifferenceFinding:
-        """The finding. Without any spread, equal values are equal and others differ."""
-        if self.difference.ci95_t is None:
-            return "undecided"
-        without_spread = not self.difference.error
-        differs = bool(self.difference.mean) if without_spread else (self.p_holm or 0.0) < ALPHA
+        """The finding. Results with the same values are equal, whatever their spread."""
         within = self.equivalence is not None and self.equivalence.verdict in ("equivalent", "both")
-        if differs:
+        if is_significant(self.p_holm, self.difference.ci95_t):
             return "differs within the margin" if within else "differs"
-        return "equal" if within or without_spread else "undecided"
+        return "equal" if within or self.same_values or self.difference.error == 0 else "undecided"
 
     @property
     def worse(self) -> bool | None:
@@ -148,9 +144,17 @@ def _rows(
     summaries_b = describe_all([y for _, _, y in sides])
     return [
         CellDifference(
-            cell, metric, of_a, of_b, diff, ratio, p, independent_equivalence(ratio, margin_percent)
+            cell,
+            metric,
+            of_a,
+            of_b,
+            diff,
+            ratio,
+            p,
+            independent_equivalence(ratio, margin_percent),
+            sorted(x) == sorted(y),
         )
-        for (cell, _, _), of_a, of_b, diff, ratio, p in zip(
+        for (cell, x, y), of_a, of_b, diff, ratio, p in zip(
             sides, summaries_a, summaries_b, differences, ratios, adjusted, strict=True
         )
     ]

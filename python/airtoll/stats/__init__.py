@@ -3,8 +3,8 @@
 The stages, in order; each uses only earlier stages:
 
 1. `summary`: one set of numbers to mean, standard deviation and 95 % confidence intervals.
-2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: the size of an effect, its significance, alone and in a
-   family, and whether it is too small to matter.
+2. `effect`, `sign_flip`, `holm`, `significance`, `ratio`, `equivalence`: the size of an effect, its significance, alone
+   and in a family, and whether it is too small to matter.
 3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of these statistics.
    `independent`: the same for two unpaired sets. `matched`: the mean change over several pairs of cells, and
    interactions of two factors.
@@ -66,12 +66,14 @@ from airtoll.stats.paired import (
 )
 from airtoll.stats.polynomial import Fit, choose_degree, fit
 from airtoll.stats.sign_flip import sign_flip
+from airtoll.stats.significance import ALPHA, is_significant
 from airtoll.stats.stability import Instability, instabilities, runs_needed
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
 from airtoll.stats.units import ByUnit, by_unit
 
 __all__ = [
+    "ALPHA",
     "BCA_MIN_N",
     "BCA_RESAMPLES",
     "FORMER_METRICS",
@@ -121,6 +123,7 @@ __all__ = [
     "instabilities",
     "interaction_difference",
     "interaction_ratio",
+    "is_significant",
     "matched_difference",
     "matched_ratio",
     "outcome",

@@ -13,7 +13,7 @@ from scipy import special
 
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, LogMean, equivalences
 from airtoll.stats.ratio import Ratio
-from airtoll.stats.summary import Floats, Interval, present
+from airtoll.stats.summary import RESOLUTION, Floats, Interval, present
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class IndependentRatio(Ratio[IndependentDifference]):
 
 def independent_difference(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentDifference:
     """Mean of b minus mean of a. None and NaN are missing values. Raises ValueError for an infinite value."""
-    return _welch(present(a), present(b))
+    sides = present(a), present(b)
+    return _welch(*sides, size=max((float(np.abs(side).max()) for side in sides if len(side)), default=0.0))
 
 
 def independent_ratio(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentRatio:
@@ -53,7 +54,7 @@ def independent_ratio(a: Iterable[float | None], b: Iterable[float | None]) -> I
         reason = f"{bad} of {sum(map(len, sides))} values are not above 0"
     if reason:
         return IndependentRatio(IndependentDifference(len(sides[0]), len(sides[1])), reason)
-    return IndependentRatio(_welch(np.log(sides[0]), np.log(sides[1])))
+    return IndependentRatio(_welch(np.log(sides[0]), np.log(sides[1]), size=1.0))
 
 
 def independent_equivalence(
@@ -68,7 +69,8 @@ def independent_equivalence(
     return equivalences([mean], margin_percent)[0]
 
 
-def _welch(a: Floats, b: Floats) -> IndependentDifference:
+def _welch(a: Floats, b: Floats, *, size: float) -> IndependentDifference:
+    """Mean of b minus mean of a. `size` is that of the numbers from which the values were computed."""
     n_a, n_b = len(a), len(b)
     if not n_a or not n_b:
         return IndependentDifference(n_a, n_b)
@@ -76,11 +78,12 @@ def _welch(a: Floats, b: Floats) -> IndependentDifference:
     if n_a == 1 or n_b == 1:
         return IndependentDifference(n_a, n_b, mean)
     variance_a, variance_b = (
-        0.0 if np.ptp(side) == 0 else float(side.var(ddof=1)) / len(side) for side in (a, b)
+        0.0 if np.ptp(side) <= RESOLUTION * size else float(side.var(ddof=1)) / len(side) for side in (a, b)
     )
     variance = variance_a + variance_b
     if variance == 0:
         mean = float(b[0] - a[0])  # rounding in the means could give equal values a difference
+        mean = 0.0 if abs(mean) <= RESOLUTION * size else mean
         return IndependentDifference(n_a, n_b, mean, 0.0, None, Interval(mean, mean))
     error, df, ci95_t, p = welch(mean, [(variance_a, n_a - 1), (variance_b, n_b - 1)])
     return IndependentDifference(n_a, n_b, mean, error, df, ci95_t, p)

@@ -21,7 +21,7 @@ from statistics import fmean
 from airtoll.stats.independent import welch
 from airtoll.stats.paired import Pairs
 from airtoll.stats.ratio import Ratio
-from airtoll.stats.summary import Interval
+from airtoll.stats.summary import RESOLUTION, Interval
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def matched_ratio(sets: Sequence[Pairs], *, in_sessions: bool = False) -> Matche
         reason = f"{bad} of {len(every)} pairs have a value that is not above 0"
         return MatchedRatio(MatchedMean(0), reason)
     return MatchedRatio(
-        _mean([_contrasts(of_set, _log_ratio) for of_set in complete], in_sessions=in_sessions)
+        _mean([_contrasts(of_set, _log_ratio) for of_set in complete], size=1.0, in_sessions=in_sessions)
     )
 
 
@@ -80,8 +80,12 @@ def interaction_difference(sets: Sequence[Costs], *, in_sessions: bool = False) 
     A round counts if it has all values. Each set is one combination of all other factors. `in_sessions` as in
     `matched_difference`.
     """
-    complete = map(_complete, sets)
-    return _mean([_contrasts(of_set, lambda a, b: b - a) for of_set in complete], in_sessions=in_sessions)
+    complete = [_complete(of_set) for of_set in sets]
+    size = max(
+        (abs(one) for of_set in complete for of_round in of_set.values() for one in of_round), default=0.0
+    )
+    contrasts = [_contrasts(of_set, lambda a, b: b - a) for of_set in complete]
+    return _mean(contrasts, size=size, in_sessions=in_sessions)
 
 
 def interaction_ratio(sets: Sequence[Costs], *, in_sessions: bool = False) -> MatchedRatio:
@@ -94,7 +98,7 @@ def interaction_ratio(sets: Sequence[Costs], *, in_sessions: bool = False) -> Ma
     if bad := sum(value <= 0 for value in values):
         return MatchedRatio(MatchedMean(0), f"{bad} of {len(values)} values are not above 0")
     return MatchedRatio(
-        _mean([_contrasts(of_set, _log_ratio) for of_set in complete], in_sessions=in_sessions)
+        _mean([_contrasts(of_set, _log_ratio) for of_set in complete], size=1.0, in_sessions=in_sessions)
     )
 
 
@@ -128,7 +132,8 @@ def _contrasts(rounds: Mapping[int, Sequence[float]], change: Callable[[float, f
     return found
 
 
-def _mean(sets: Sequence[Changes], *, in_sessions: bool) -> MatchedMean:
+def _mean(sets: Sequence[Changes], *, size: float, in_sessions: bool) -> MatchedMean:
+    """The mean of the sets' means. `size` is that of the numbers from which the changes were computed."""
     spread = [of_set for of_set in sets if len(of_set) > 1]
     used = spread or [of_set for of_set in sets if of_set]
     if not used:
@@ -140,9 +145,10 @@ def _mean(sets: Sequence[Changes], *, in_sessions: bool) -> MatchedMean:
     variances = []
     for together in independent:
         values = _averages(together)
-        of_mean = _variance(values) / len(values) * len(together) ** 2 / len(used) ** 2
+        of_mean = _variance(values, size) / len(values) * len(together) ** 2 / len(used) ** 2
         variances.append((of_mean, len(values) - 1))
     if not any(of_mean for of_mean, _ in variances):
+        mean = 0.0 if abs(mean) <= RESOLUTION * size else mean
         return MatchedMean(len(used), mean, Interval(mean, mean))
     _, _, ci95_t, p = welch(mean, variances)
     return MatchedMean(len(used), mean, ci95_t, p)
@@ -175,9 +181,9 @@ def _averages(together: Sequence[Changes]) -> list[float]:
     ]
 
 
-def _variance(values: Sequence[float]) -> float:
-    """The sample variance; exactly 0 if all values are equal."""
-    if max(values) == min(values):
+def _variance(values: Sequence[float], size: float) -> float:
+    """The sample variance; exactly 0 if all values are equal up to rounding."""
+    if max(values) - min(values) <= RESOLUTION * size:
         return 0.0
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

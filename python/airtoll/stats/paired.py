@@ -64,7 +64,10 @@ def paired_ratio(a: Sequence[float | None], b: Sequence[float | None]) -> Paired
 def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
     """`paired_difference` for many sets at once."""
     differences = [[y - x for x, y in complete_pairs(a, b)] for a, b in sets]
-    summaries = describe_all(differences)
+    sizes = [
+        max((abs(one) for side in pair for one in side if one is not None), default=0.0) for pair in sets
+    ]
+    summaries = describe_all(differences, sizes)
     return [
         PairedDifference(
             n=s.n,
@@ -90,7 +93,8 @@ def paired_ratios(sets: Sequence[Pairs]) -> list[PairedRatio]:
         [
             [] if reason else [math.log(y) - math.log(x) for x, y in pairs]
             for pairs, reason in zip(complete, reasons, strict=True)
-        ]
+        ],
+        [1.0] * len(sets),  # a logarithm of 1e-9 is a ratio of 1 + 1e-9
     )
     return [
         PairedRatio(log, reason, len(pairs))

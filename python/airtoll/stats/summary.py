@@ -11,8 +11,8 @@ Degenerate cases, all without a warning:
 - n < `BCA_MIN_N`: no BCa interval. With n = 3, the resample that repeats only the smallest value has the probability
   1/27 = 3.7 %, so the bootstrap distribution has no 2.5 % quantile of its own, and "95 %" would be the range of the
   data.
-- all values equal: s = 0, and the t interval has no width (the spread is below the resolution of the measurement, which
-  is not certainty); the acceleration of BCa is 0/0, so there is no BCa interval.
+- all values equal up to `RESOLUTION`: s = 0, and the t interval has no width (the spread is below the resolution of the
+  measurement, which is not certainty); the acceleration of BCa is 0/0, so there is no BCa interval.
 """
 
 import math
@@ -20,10 +20,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
+
+RESOLUTION: Final = 1e-9
+"""Numbers that differ by at most this share of their size are equal: the difference is rounding, not measurement."""
 
 BCA_RESAMPLES = 4999
 BCA_MIN_N = 4
@@ -74,12 +78,20 @@ def describe(values: Iterable[float | None]) -> Summary:
     return describe_all([values])[0]
 
 
-def describe_all(sets: Sequence[Iterable[float | None]]) -> list[Summary]:
-    """`describe` for many sets of values at once: much faster, with equal results up to rounding."""
+def describe_all(
+    sets: Sequence[Iterable[float | None]], sizes: Sequence[float] | None = None
+) -> list[Summary]:
+    """`describe` for many sets of values at once: much faster, with equal results up to rounding.
+
+    `sizes` has the size of the numbers from which each set was computed, if they are larger than the values: a
+    difference of two numbers is as inexact as the larger of them.
+    """
     arrays = [present(values) for values in sets]
     summaries = [Summary(n=0)] * len(arrays)
+    known = [0.0] * len(arrays) if sizes is None else sizes
     for indices, rows in _stacks(arrays):
-        for index, summary in zip(indices, _summaries(rows), strict=True):
+        of_rows = np.array([known[index] for index in indices])
+        for index, summary in zip(indices, _summaries(rows, of_rows), strict=True):
             summaries[index] = summary
     return summaries
 
@@ -102,11 +114,12 @@ def _stacks(arrays: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
             yield part, np.stack([arrays[index] for index in part])
 
 
-def _summaries(rows: Floats) -> Iterator[Summary]:
+def _summaries(rows: Floats, sizes: Floats) -> Iterator[Summary]:
     n = rows.shape[1]
-    # Rounding in the mean could give equal values a spread.
-    equal = rows.min(axis=1) == rows.max(axis=1)
+    rounding = RESOLUTION * np.maximum(np.abs(rows).max(axis=1), sizes)
+    equal = np.ptp(rows, axis=1) <= rounding
     means = np.where(equal, rows[:, 0], rows.mean(axis=1))
+    means = np.where(equal & (np.abs(means) <= rounding), 0.0, means)
     if n == 1:
         yield from (Summary(n=1, mean=float(mean)) for mean in means)
         return

@@ -1,24 +1,21 @@
 """The rows of the comparison, shared by HTML, Markdown, CSV and the terminal."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from airtoll.report.material import text
 from airtoll.report.material.data import Expected, ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.stats import MARGIN_PERCENT, CellSummary, Interval, Metric, PairedRow, Summary
+from airtoll.stats import MARGIN_PERCENT, CellSummary, Interval, Metric, PairedRow, Summary, is_significant
 from airtoll.store import Result
 from airtoll.study.cell import Cell
 
 Tone = Literal["worse", "better", "unresolved", "none"]
 
 
-SIGNIFICANT: Final = 0.05
-
-
 def is_resolved(pair: PairedRow) -> bool:
     """Whether a change is significant after Holm's correction over all changes of its metric."""
-    return pair.p_holm is not None and pair.p_holm < SIGNIFICANT
+    return is_significant(pair.p_holm, pair.difference.ci95_t)
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,12 @@ class Row:
     @property
     def p(self) -> str:
         """The p-value of the difference, uncorrected."""
-        return text.p_value(self.pair.p if self.pair else None)
+        return text.p_value(self.pair.p, self.pair.difference.ci95_t) if self.pair else text.MISSING
 
     @property
     def p_holm(self) -> str:
         """The p-value of the difference, corrected over all pairs of the metric."""
-        return text.p_value(self.pair.p_holm if self.pair else None)
+        return text.p_value(self.pair.p_holm, self.pair.difference.ci95_t) if self.pair else text.MISSING
 
     @property
     def effect(self) -> str:

@@ -113,10 +113,10 @@ def within(title: str) -> str:
     return title if title[1:2].isupper() else title[0].lower() + title[1:]
 
 
-def p_value(p: float | None) -> str:
-    """A p-value with two digits; a bound if it is very small."""
+def p_value(p: float | None, ci95: Interval | None) -> str:
+    """A p-value with two digits; a bound if it is very small; "exact" for a mean without spread."""
     if p is None:
-        return MISSING
+        return MISSING if ci95 is None else "exact"
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 

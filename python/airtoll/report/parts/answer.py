@@ -21,6 +21,7 @@ from airtoll.stats import (
     PairedRow,
     aligned,
     holm,
+    is_significant,
     matched_difference,
     matched_ratio,
     span,
@@ -29,7 +30,6 @@ from airtoll.stats.ratio import percent_interval
 
 MAX_SENTENCES: Final = 3
 
-_SIGNIFICANT: Final = 0.05
 _MULTIPLE_PERCENT: Final = 100.0
 """From this change on, a factor reads better than a percentage."""
 
@@ -83,11 +83,8 @@ class SummaryChange:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether the mean change is significant; without any spread, whether it is not 0."""
-        interval = self.mean.interval
-        if interval is None or interval.contains(0):
-            return False
-        return self.p_holm is None or self.p_holm < _SIGNIFICANT
+        """Whether the mean change is significant."""
+        return is_significant(self.p_holm, self.mean.interval)
 
     @property
     def is_partial(self) -> bool:

@@ -148,8 +148,9 @@ class Claims:
             f"Claims {text.listing(origins)}, and the verdicts of this result",
             f"{text.counted(len(self.judged), 'claim')}: {counts}. A change is the mean over all pairs of cells that "
             "differ only in the compared levels (Pairs), with its 95 % interval; p is corrected for all claims of the "
-            "table (Holm). Confirmed and opposite: the change is significant at 5 %. Not confirmed: no difference was "
-            "found; a change outside the interval would have been found. A claim of equality is confirmed if the "
+            "table (Holm). Confirmed and opposite: the change is significant at 5 %, or exact: all runs give "
+            "the same change. Not confirmed: the change is not significant after the correction, or the interval of a "
+            "claim of equality exceeds its limit. A claim of equality is confirmed if the "
             f"interval is within {EQUAL_PERCENT:g} % or the limit that the claim states."
             + (
                 " A claim about a cost at two levels: by how much the cost, as a ratio, is larger at the first one."
@@ -180,7 +181,7 @@ class Claims:
                     *((one.measured.shown(one.model),) if modelled else ()),
                     one.measured.words(),
                     str(one.measured.cells),
-                    text.p_value(one.p_holm),
+                    text.p_value(one.p_holm, one.measured.interval),
                 )
                 for one in self.judged
             ),

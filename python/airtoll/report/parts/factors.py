@@ -55,7 +55,7 @@ def _grid(data: ReportData, factor: str, levels: list[Any]) -> Grid:
             ", ".join(text.factor(*each) for each in group) or "all cells",
             change.words(),
             str(change.cells),
-            text.p_value(p_holm[place]),
+            text.p_value(p_holm[place], change.interval),
         )
         for place, (metric, level, group, change) in enumerate(tested)
     )

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from airtoll.report.material import text
 from airtoll.report.parts.statements import Contrast, Statement, Tested
@@ -16,13 +16,12 @@ from airtoll.stats import (
     aligned,
     interaction_difference,
     interaction_ratio,
+    is_significant,
     matched_difference,
     matched_ratio,
 )
 from airtoll.stats.paired import Pairs
 from airtoll.study.cell import Cell
-
-_SIGNIFICANT: Final = 0.05
 
 ByRound = Mapping[Cell, Mapping[int, float]]
 """The values of one metric by cell and round."""
@@ -54,10 +53,8 @@ class Change:
         return text.joined(self.shown(self.value), interval)
 
     def resolved(self, p_holm: float | None) -> bool:
-        """Whether the change is significant at 5 %; without a p-value, because nothing varies, if it is not 0."""
-        if self.interval is None:
-            return False
-        return p_holm < _SIGNIFICANT if p_holm is not None else not self.interval.contains(0)
+        """Whether the change is significant, with its corrected p-value."""
+        return is_significant(p_holm, self.interval)
 
 
 def change_of(tested: Tested, values: ByRound, *, relative: bool, in_sessions: bool) -> Change:
