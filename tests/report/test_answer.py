@@ -53,6 +53,20 @@ def test_levels_with_the_same_change_share_a_sentence(make: Make) -> None:
     assert len(found.others) == 1
 
 
+def test_a_mean_over_two_modes_is_no_finding(make: Make) -> None:
+    def throughput(run: Run) -> float:
+        value = costing(ccmp=0.1, gcmp=0.3)(run)
+        return value * (0.5 if run.cell.security == "gcmp" and run.replicate % 2 else 1.0)
+
+    found = found_in(make, throughput, ("open", "ccmp", "gcmp"))
+    assert found.headline.startswith("CCMP costs 10.00 %")
+    (modes,) = found.others
+    assert re.fullmatch(
+        r"Throughput of .* with GCMP and 3 other cells has two modes, so its mean is no finding: see .*",
+        modes,
+    )
+
+
 def test_there_are_three_sentences_at_most(make: Make) -> None:
     levels = ("open", "wep40", "wep104", "tkip", "ccmp", "gcmp")
     found = found_in(make, costing(wep40=0.1, tkip=0.2, ccmp=0.3, gcmp=0.4), levels)
@@ -213,7 +227,7 @@ def test_other_labs_distinguish_all_levels(make: Make) -> None:
 def test_a_change_of_some_flows_alone_is_told_as_such(make: Make) -> None:
     def throughput(run: Run) -> float:
         large = run.cell.packet_size == 1408
-        noise = 0.0 if large else 0.3 * (-1) ** run.replicate
+        noise = 0.0 if large else 0.1 * run.replicate * (-1) ** run.replicate
         cost = (0.02 if large else 0.0) + noise
         return 1e7 * (1 - cost * (run.cell.security == "ccmp")) * (1 + 0.0001 * (run.order % 7))
 

@@ -17,9 +17,9 @@ def found(values: list[float | None], **options: object) -> dict[str, str]:
 
 
 def with_spread(percent: float) -> list[float | None]:
-    """Six values with mean 100 and this standard deviation, without outlier or drift."""
-    d = percent * math.sqrt(5 / 6)
-    return [100 + d, 100 - d, 100 - d, 100 + d, 100 - d, 100 + d]
+    """Six values with mean 100 and this standard deviation, without outlier, modes or drift."""
+    pattern = np.array([1.0, -1.0, -0.4, 0.4, -1.0, 1.0])
+    return [*(100 + percent * pattern / pattern.std(ddof=1))]
 
 
 def test_stable_values_have_no_instability() -> None:
@@ -45,6 +45,19 @@ def test_a_value_that_deviates_by_half_the_mean_is_named() -> None:
     assert found([10.0, 10.0, 10.0, 1.0, 10.0, 10.0])["outlier"] == "one value is 88 % below the mean"
     line = found([30.0, 1.0, 2.0, 30.0, 30.0, 30.0])["outlier"]
     assert line == "2 values are 50 % or more off the mean, one 95 % below the mean"
+
+
+def test_runs_with_and_without_an_offload_are_two_modes() -> None:
+    line = found([301.0, 502.0, 300.0, 303.0, 499.0, 302.0])["two modes"]
+    assert line == "the values have two modes, 66 % apart: 4 runs at the lower one, 2 at the higher"
+    assert "two modes" not in found([301.0, 302.0, 300.0, 303.0, 499.0, 302.0])  # an outlier is no mode
+    assert "two modes" not in found([100.0, 100.0, 101.0, 101.0])  # too close to matter
+    assert "two modes" not in found([100.0, 102.0, 121.0, 123.0])  # a gap as normal values have it
+
+
+def test_one_cell_in_a_hundred_with_four_normal_values_has_two_modes() -> None:
+    cells = np.random.default_rng(5).normal(100, 10, (3000, 4)).tolist()
+    assert 10 < sum("two modes" in found(cell) for cell in cells) < 50
 
 
 def test_too_few_runs_for_the_precision_names_the_required_number() -> None:

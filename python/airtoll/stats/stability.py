@@ -4,11 +4,14 @@
 - spread of the papers: it is above 3 % of the mean, the limit of Kolahi et al. (not reported in addition to spread);
 - outlier: the smallest or largest value differs from the mean by at least 50 %, also pyperf's limit;
 - too few: the interval of the mean is wider than the requested precision; reports how many runs would suffice;
+- two modes: the values form two groups, such as runs with and without an offload: a gap of at least 3 % of the mean
+  that is `GAP` times as wide as either group. One in a hundred cells with 4 normal values has such a gap, and fewer
+  with more values;
 - drift: the values rise or fall with the order of runs (Mann 1945, Kendall's tau), at p < 0.01: one in a hundred cells
   without drift is reported, too. This requires 6 runs, because 5 runs are sorted by chance more often.
 
-The first four are shares of the mean. They are checked only if the mean is above 0 and `relative` is set. Unstable
-values are never dropped.
+All of them except drift are shares of the mean. They are checked only if the mean is above 0 and `relative` is set.
+Unstable values are never dropped.
 """
 
 import math
@@ -22,12 +25,14 @@ import numpy.typing as npt
 
 from airtoll.stats.summary import Floats, t_half_width
 
-InstabilityKind = Literal["spread", "spread of the papers", "outlier", "too few", "drift"]
+InstabilityKind = Literal["spread", "spread of the papers", "outlier", "too few", "two modes", "drift"]
 
 SPREAD_PERCENT = 10.0
 PAPERS_SPREAD_PERCENT = 3.0
 OUTLIER_PERCENT = 50.0
 DRIFT_P = 0.01
+GAP = 10.0
+"""The smallest gap between two modes, in multiples of the range of the values of either."""
 MOST_RUNS = 10_000
 """Highest number of runs that `runs_needed` reports."""
 
@@ -68,7 +73,7 @@ def instabilities(
     found: list[Instability | None] = []
     mean, sd = float(array.mean()), float(array.std(ddof=1))
     if relative and mean > 0:
-        found += [_spread(mean, sd), _outlier(array, mean)]
+        found += [_spread(mean, sd), _outlier(array, mean), _two_modes(array, mean)]
         if precision_percent is not None:
             found.append(_too_few(len(array), mean, sd, precision_percent))
     return tuple(one for one in (*found, _drift(array)) if one is not None)
@@ -114,6 +119,21 @@ def _outlier(values: Floats, mean: float) -> Instability | None:
         else f"{count} values are {OUTLIER_PERCENT:g} % or more off the mean, one"
     )
     return Instability("outlier", f"{many} {abs(worst):.0f} % {side} the mean")
+
+
+def _two_modes(values: Floats, mean: float) -> Instability | None:
+    ranked = np.sort(values)
+    if len(ranked) < 4:
+        return None
+    lower = 2 + int(np.argmax(np.diff(ranked)[1:-1]))  # each mode has two values
+    gap = ranked[lower] - ranked[lower - 1]
+    widest = max(ranked[lower - 1] - ranked[0], ranked[-1] - ranked[lower])
+    if gap < GAP * widest or 100 * gap < PAPERS_SPREAD_PERCENT * mean:
+        return None
+    low, high = float(ranked[:lower].mean()), float(ranked[lower:].mean())
+    apart = "" if low <= 0 else f", {100 * (high / low - 1):.0f} % apart"
+    detail = f"the values have two modes{apart}: {lower} runs at the lower one, {len(ranked) - lower} at the higher"
+    return Instability("two modes", detail)
 
 
 def _too_few(n: int, mean: float, sd: float, percent: float) -> Instability | None:

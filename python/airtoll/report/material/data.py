@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -185,6 +185,15 @@ class ReportData:
         limited = all(run.run.cell.offered != "max" for run in self.runs)
         delays = [metric for metric in self.metrics if metric.main and metric.display_unit == "ms"]
         return delays[0] if limited and delays else METRICS["throughput"]
+
+    @cached_property
+    def two_modes(self) -> Set[tuple[Cell, str]]:
+        """The cells whose values of a metric have two modes, with the metric, in the order of cells."""
+        return dict.fromkeys(
+            (each.cell, each.metric)
+            for each in self.comparison.cells
+            if any(one.kind == "two modes" for one in each.instabilities)
+        ).keys()
 
     @property
     def obtained(self) -> str:

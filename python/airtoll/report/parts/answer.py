@@ -129,6 +129,9 @@ def find(data: ReportData) -> Findings:
         return Findings(_single_level(data))
     metric = data.primary
     changes = _changes(data, metric)
+    modes = _two_modes(data, metric)
+    if not changes and modes:
+        return Findings(modes)
     if not changes:
         return Findings(
             f"No block has a pair of valid runs with {text.within(metric.title)}, so security levels cannot be "
@@ -139,7 +142,8 @@ def find(data: ReportData) -> Findings:
     absent = _absent(data, changes) or _absent_elsewhere(data)
     told = [_told(data, same) for same in _alike(resolved or unknown)]
     told += [_told_in_part(data, change) for change in changes if change.is_partial]
-    sentences = [*told[: MAX_SENTENCES - bool(absent)], *([absent] if absent else [])]
+    last = [sentence for sentence in (modes, absent) if sentence]
+    sentences = [*told[: MAX_SENTENCES - len(last)], *last]
     if not sentences:
         sentences = [f"All values of {text.within(metric.title)} are equal at every security level."]
     return Findings(sentences[0], tuple(sentences[1:]))
@@ -172,8 +176,17 @@ def ranges(data: ReportData) -> Grid:
 
 
 def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
-    """The mean changes of the metric. Throughput that only follows the offered load is left out if there is other."""
-    pairs = [pair for pair in data.comparison.pairs if pair.metric == metric.name and pair.difference.n]
+    """The mean changes of the metric. Throughput that only follows the offered load is left out if there is other.
+
+    A flow whose values have two modes is left out: its mean is the value of no run.
+    """
+    pairs = [
+        pair
+        for pair in data.comparison.pairs
+        if pair.metric == metric.name
+        and pair.difference.n
+        and data.two_modes.isdisjoint({(pair.cell, metric.name), (pair.baseline, metric.name)})
+    ]
     if metric.name == "throughput":
         pairs = [pair for pair in pairs if data.is_saturated(pair)] or pairs
     groups: dict[tuple[str, str], list[PairedRow]] = defaultdict(list)
@@ -182,6 +195,16 @@ def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
     changes = [_mean_change(data, metric, *key, rows) for key, rows in groups.items()]
     corrected = holm([change.p for change in changes])
     return [replace(change, p_holm=p) for change, p in zip(changes, corrected, strict=True)]
+
+
+def _two_modes(data: ReportData, metric: Metric) -> str:
+    """A sentence about the cells whose values of the metric have two modes; empty without such cells."""
+    cells = [cell for cell, name in data.two_modes if name == metric.name]
+    if not cells:
+        return ""
+    first = f"{data.flow(cells[0])} with {text.level(cells[0].security)}"
+    more = f" and {text.counted(len(cells) - 1, 'other cell')}" if len(cells) > 1 else ""
+    return f"{metric.title} of {first}{more} has two modes, so its mean is no finding: see the section on stability."
 
 
 def _mean_change(

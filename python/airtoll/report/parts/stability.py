@@ -11,6 +11,7 @@ from airtoll.stats.stability import InstabilityKind
 
 KINDS: Final[dict[InstabilityKind, str]] = {
     "spread": "spread of 10 % or more",
+    "two modes": "two modes",
     "outlier": "outlying value",
     "too few": "too few runs",
     "drift": "drift",
@@ -38,8 +39,9 @@ def grid(data: ReportData) -> Grid:
         "unstable"
         + (f" ({named})." if found else ".")
         + " Spread and outlying values by the criteria of pyperf: a standard deviation of at least 10 % of the mean, a "
-        "value 50 % off the mean. 3 % of the mean is the limit of Kolahi et al. Drift: values rise or fall with the "
-        "order of runs (p < 0.01). Unstable values are not left out.",
+        "value 50 % off the mean. 3 % of the mean is the limit of Kolahi et al. Two modes: a gap ten times as wide as "
+        "the values on either side, as if a setting of the link had changed between runs. Drift: values rise or fall "
+        "with the order of runs (p < 0.01). Unstable values are not left out.",
         ("Flow", "Security", "Metric", "Reason"),
         tuple(
             (
