@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -15,11 +16,15 @@ from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.condition import RunCounts, damage, mixture
 from airtoll.report import ReportPaths, table, write_index, write_paper, write_papers
+from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
 from airtoll.report.parts import sentences
 from airtoll.store import Result, RunRecord, verify
 from airtoll.store.recorder import MACHINE
+
+REASONS_MOST: Final = 9
+"""The terminal shows at most this many reasons of invalid runs, and one line that counts the others."""
 
 
 def verify_result(directory: Path, *, as_json: bool) -> int:
@@ -113,7 +118,7 @@ def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[st
 
 
 def print_summary(console: Console, result: Result) -> None:
-    """Print the comparison table of a result and the number of its invalid runs."""
+    """Print the comparison table of a result, and its invalid runs by reason."""
     comparison = table(result)
     printed = Table(title=result.plan.study)
     for number, heading in enumerate(comparison.columns):
@@ -129,11 +134,25 @@ def print_summary(console: Console, result: Result) -> None:
         f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
     )
     records = result.records()
-    for record in records:
-        if not record.verdict.valid:
-            console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
+    for line in _invalid_by_reason(records):
+        console.print(f"  {line}", soft_wrap=True)
     if (slowness := _host_s_per_virtual_s(records)) is not None:
         console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
+
+
+def _invalid_by_reason(records: Iterable[RunRecord]) -> Iterator[str]:
+    """One line per reason: the number of invalid runs and the first of them, with the details of this run."""
+    runs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for record in records:
+        for reason in record.verdict.reasons:
+            name, _, detail = reason.partition(": ")
+            runs[name].append((record.run.id, detail))
+    by_count = sorted(runs.items(), key=lambda item: -len(item[1]))
+    for name, of_reason in by_count[:REASONS_MOST]:
+        first, detail = of_reason[0]
+        yield f"{name}, {text.counted(len(of_reason), 'run')}, such as {first}: {detail}"
+    if len(by_count) > REASONS_MOST:
+        yield f"and {len(by_count) - REASONS_MOST} more reasons"
 
 
 def _host_s_per_virtual_s(records: Iterable[RunRecord]) -> float | None:

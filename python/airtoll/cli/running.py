@@ -196,12 +196,13 @@ def _kept(result: Result) -> str:
 
 
 class _Display:
-    """A progress bar on a terminal, otherwise one line per run."""
+    """A progress bar on a terminal with the number of invalid runs, otherwise one line per run."""
 
     def __init__(self, console: Console, total: int, finished: int) -> None:
         self._console = console
         self._total = total
         self._order = finished
+        self._invalid = 0
         self._progress = counting(console)
         self._task = self._progress.add_task("starting", total=total, completed=finished)
 
@@ -217,14 +218,18 @@ class _Display:
     def show(self, event: Event) -> None:
         match event:
             case RunStarted(run=run):
-                self._progress.update(self._task, description=run.id)
+                self._describe(run.id)
             case ProbeStarted(run=run, probe=probe):
-                self._progress.update(self._task, description=f"{run.id} {probe}")
+                self._describe(f"{run.id} {probe}")
             case RunFinished(record=done):
                 # All earlier runs are done, no longer needed, or in progress.
                 self._order = max(self._order, done.run.order)
                 self._progress.update(self._task, completed=self._order)
-                if not done.verdict.valid:
-                    self._console.print(f"{done.run.id}: invalid: {'; '.join(done.verdict.reasons)}")
-                elif not self._console.is_terminal:
-                    self._console.print(f"{done.run.order}/{self._total} {done.run.id}")
+                self._invalid += not done.verdict.valid
+                if not self._console.is_terminal:
+                    verdict = "" if done.verdict.valid else f": invalid: {'; '.join(done.verdict.reasons)}"
+                    self._console.print(f"{done.run.order}/{self._total} {done.run.id}{verdict}")
+
+    def _describe(self, now: str) -> None:
+        invalid = f", {self._invalid} invalid" if self._invalid else ""
+        self._progress.update(self._task, description=f"{now}{invalid}")
