@@ -32,9 +32,9 @@ def test_all_pairs_are_valid(airtoll: Airtoll, tmp_path: Path) -> None:
 def test_a_comparison_without_pairs_is_named(airtoll: Airtoll, tmp_path: Path) -> None:
     status, out, err = perform(airtoll, tmp_path, (RATE, DEAF))
     assert status == 1
-    assert re.search(
-        r"4 of them invalid\n  no sample, 4 runs, such as \d{4}-udp-ipv6-256-\w+: .+\n", out
-    ), out
+    assert re.search(r"4 of them invalid\n  no sample, 4 runs, such as \d{4}-udp-ipv6-256-\w+: .+\n", out), (
+        out
+    )
     assert err == "1 of 2 comparisons has fewer than two valid pairs: CCMP UDP IPv6 256 B, SNR 0 dB (0 of 2)"
 
 

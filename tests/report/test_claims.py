@@ -144,6 +144,9 @@ OPEN_BETTER = {"kind": "ordering", "factor": "security", "better": "open", "wors
         ({"at_least": "20 %"}, "confirmed", "at least 20 %"),
         ({"at_most": "20 %"}, "other size", "at most 20 %"),
         ({"at_least": 40, "at_most": 60}, "other size", "40 to 60 %"),
+        ({"at_least": "15 %", "percent_of": "better"}, "confirmed", "at least 15 % of open"),
+        ({"at_least": "21 %", "percent_of": "better"}, "other size", "at least 21 % of open"),
+        ({"at_most": "21 %", "percent_of": "better"}, "confirmed", "at most 21 % of open"),
     ],
 )
 def test_a_claim_of_the_study_is_judged_with_its_size(
@@ -153,6 +156,19 @@ def test_a_claim_of_the_study_is_judged_with_its_size(
     (one,) = of_study(make, as_published, {**OPEN_BETTER, "where": where, "title": "data sheet", **size})
     assert (one.verdict, one.statement.printed, one.places) == (verdict, printed, ("data sheet",))
     assert one.measured.value == pytest.approx(25, abs=0.2)
+
+
+@pytest.mark.parametrize("place", ["host", "card"])
+def test_a_claim_may_name_the_place_of_encryption(make: Make, place: str) -> None:
+    plan = make_plan(transports=("udp",), factors={"crypto_at": ("host", "card")})
+    claim = ClaimTable.model_validate({**OPEN_BETTER, "metric": "throughput", "where": {"crypto_at": place}})
+    made = make(
+        plan.model_copy(update={"claims": (claim,)}),
+        samples=exactly(throughput=as_published),
+        invalid=lambda _: (),
+    )
+    (one,) = Claims(ReportData.of(made)).judged
+    assert (one.verdict, one.measured.cells) == ("confirmed", 4)
 
 
 def test_a_claim_of_equality_has_its_own_limit(make: Make) -> None:

@@ -74,8 +74,11 @@ class OrderingForm(_Sized):
     factor: str
     better: Any
     worse: Any
-    at_least: float | None = None  # by how much better, in percent of the worse level's value
+    at_least: float | None = (
+        None  # by how much the levels differ, in percent of the value at level `percent_of`
+    )
     at_most: float | None = None
+    percent_of: Literal["better", "worse"] = "worse"
 
 
 class EqualityForm(_Sized):
@@ -128,7 +131,7 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "interaction": ("factor", "better", "worse", "by", "larger"),
 }
 _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
-    "ordering": ("up_to", "at_least", "at_most"),
+    "ordering": ("up_to", "at_least", "at_most", "percent_of"),
     "equality": ("up_to", "within"),
     "trend": ("over",),
     "interaction": ("smaller", "alike", "absolute", "up_to", "within"),
@@ -291,6 +294,11 @@ class ClaimTable(BaseModel):
         "metrics in %: in points).",
     )
     at_most: _Percent | None = Field(default=None, description="For ordering: the largest such change.")
+    percent_of: Annotated[Literal["better", "worse"], *name_of(Literal["better", "worse"])] | None = Field(
+        default=None,
+        description="For ordering: the level whose value is 100 % for at_least and at_most, worse (default) or better; "
+        "with better, at_least is a loss against the better level.",
+    )
     within: _Percent | None = Field(
         default=None,
         description="For equality and interaction with alike: the largest change that counts as equal, in % "

@@ -247,7 +247,9 @@ class Claims:
     def _judged(self, tested: Tested, sources: tuple[Source, ...]) -> Judged:
         by_cell = self.data.by_round.get(tested.metric.name, {})
         values = {
-            cell: each for cell, each in by_cell.items() if self.data.is_of_paper(cell, tested.metric.name)
+            cell: each
+            for cell, each in by_cell.items()
+            if tested.names("crypto_at") or self.data.is_of_paper(cell, tested.metric.name)
         }
         in_sessions = self.data.in_sessions
         measured = change_of(tested, values, relative=tested.metric.relative, in_sessions=in_sessions)

@@ -66,6 +66,10 @@ class Statement:
         """Whether the claim is about levels of the factor."""
         return any(name == factor for name, _, _ in self.compared)
 
+    def names(self, factor: str) -> bool:
+        """Whether the claim states a level of the factor."""
+        return self.compares(factor) or any(name == factor for name, _ in self.common)
+
     def within(self, fixed: FactorLevels) -> "Statement":
         """The statement in a result whose cells all have these levels, which it need not state."""
         return replace(self, common=tuple(one for one in self.common if one not in fixed))
@@ -132,6 +136,10 @@ class Contrast:
     def compares(self, factor: str) -> bool:
         """Whether the claim is about levels of the factor."""
         return self.by == factor or self.change.compares(factor)
+
+    def names(self, factor: str) -> bool:
+        """Whether the claim states a level of the factor."""
+        return self.by == factor or self.change.names(factor)
 
     def within(self, fixed: FactorLevels) -> "Contrast":
         """The claim in a result whose cells all have these levels, which it need not state."""
@@ -211,18 +219,14 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
     where = form.where.given()
     match form:
         case claims.OrderingForm():
-            size = (
-                None
-                if form.at_least is None and form.at_most is None
-                else Interval(form.at_least or 0.0, inf if form.at_most is None else form.at_most)
-            )
+            size = _size(form)
             return _statement(
                 metric,
                 {**where, form.factor: form.better},
                 {**where, form.factor: form.worse},
                 metric.better,
-                printed="" if size is None else _size_words(metric, size),
-                size=size,
+                printed="" if size is None else _size_words(metric, size, form),
+                size=_of_worse(metric, size) if size and form.percent_of == "better" else size,
                 up_to_b=form.up_to,
             )
         case claims.EqualityForm():
@@ -253,8 +257,30 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
             )
 
 
-def _size_words(metric: Metric, size: Interval) -> str:
+def _size(form: claims.OrderingForm) -> Interval | None:
+    if form.at_least is None and form.at_most is None:
+        return None
+    return Interval(form.at_least or 0.0, inf if form.at_most is None else form.at_most)
+
+
+def _of_worse(metric: Metric, size: Interval) -> Interval:
+    """A size in percent of the better level's value, as a size in percent of the worse level's value."""
+    if not metric.relative:
+        return size
+
+    def converted(percent: float) -> float:
+        share = percent / 100
+        if metric.better == "lower":
+            return 100.0 if share == inf else 100 * share / (1 + share)
+        return inf if share >= 1 else 100 * share / (1 - share)
+
+    return Interval(converted(size.low), converted(size.high))
+
+
+def _size_words(metric: Metric, size: Interval, form: claims.OrderingForm) -> str:
     unit = "%" if metric.relative else metric.change_unit
+    if metric.relative and form.percent_of == "better":
+        unit = f"% of {text.factor(form.factor, form.better)}"
     if size.low == 0:
         return f"at most {size.high:g} {unit}"
     if size.high == inf:
