@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,14 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.guest import boot, recipe
 
 Run = Callable[[str], boot.Ended]
+
+
+def stand_in(folder: Path, script: str) -> recipe.Kernel:
+    """A program in place of a guest's kernel."""
+    program = folder / "kernel"
+    program.write_text(f"#!{sys.executable} -IS\n{script}")
+    program.chmod(0o755)
+    return recipe.Kernel(program, "", "", "", 0)
 
 
 def test_sleep_takes_virtual_time_and_no_real_time(in_guest: Run, tmp_path: Path) -> None:
@@ -68,11 +77,45 @@ def test_a_failed_job_raises_its_own_error(kernel: recipe.Kernel, tmp_path: Path
 
 
 def test_a_kernel_that_does_not_boot_shows_its_last_lines(tmp_path: Path) -> None:
-    broken = tmp_path / "kernel"
-    broken.write_text("#!/bin/sh\necho 'Kernel panic: out of luck'\nexit 1\n")
-    broken.chmod(0o755)
+    broken = stand_in(tmp_path, "print('Kernel panic: out of luck')\n")
     with pytest.raises(boot.GuestError, match="the guest ended before its job: Kernel panic: out of luck"):
-        boot.perform(recipe.Kernel(broken, "", "", "", 0), {"task": "shell"}, tmp_path)
+        boot.perform(broken, {"task": "shell"}, tmp_path)
+
+
+@contextmanager
+def starved(busy: int) -> Iterator[None]:
+    """Let this process and its children share one core with `busy` programs that never sleep."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    # Each has a session of its own, as the guest has: the kernel may divide the core between sessions.
+    programs = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+        for _ in range(busy)
+    ]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+        os.sched_setaffinity(0, cores)
+
+
+def test_a_guest_that_waits_for_a_core_is_not_still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(boot, "STILL_S", 1.2)
+    works = "import time\nwhile time.process_time() < 0.6: pass\nprint('worked')\n"
+    kernel = stand_in(tmp_path, works)
+    began_s = time.monotonic()
+    with starved(busy=5), pytest.raises(boot.GuestError, match="ended before its job: worked"):
+        boot.perform(kernel, {"task": "shell"}, tmp_path)
+    assert time.monotonic() - began_s > 2 * boot.STILL_S
+
+
+def test_a_guest_that_sleeps_is_still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(boot, "STILL_S", 0.5)
+    kernel = stand_in(tmp_path, "import time\ntime.sleep(60)\n")
+    with pytest.raises(boot.GuestError, match="it says nothing"):
+        boot.perform(kernel, {"task": "shell"}, tmp_path)
 
 
 def test_a_stopped_guest_ends_at_once(kernel: recipe.Kernel, tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ EPOCH_S: Final = 1_767_225_600
 """The guest's date when it boots in virtual time: 2026-01-01, so that the same run has the same times of day."""
 
 STILL_S: Final = 60.0
-"""Real time without a sign of life after which a guest in virtual time counts as hanging."""
+"""Time without a sign of life after which a guest counts as hanging: real time, less the time in which the guest waited
+for a core."""
 
 _PYTHON: Final = Path(sys.prefix, "bin", "python3")
 """The interpreter of guests. It has one name, however this process was started: one symbolic link more takes time to
@@ -49,7 +50,7 @@ _STOP_QUEUE: Final = 256
 _MAX_QUEUE: Final = 100_000
 """Frames that a radio holds before it drops some. It stops its queues long before."""
 
-_ASKED_S: Final = 2.0  # time for the kernel to name the running program
+_ASKED_S: Final = 2.0  # time for the kernel to name the running program, counted as STILL_S
 _LAST_LINES: Final = 12
 
 
@@ -221,10 +222,42 @@ class _Console:
                 self.last.append(line)
 
 
+class _Stillness:
+    """Real time, less the time in which a guest's processes waited for a core: a starved guest is not still."""
+
+    def __init__(self, guest: int) -> None:
+        self._guest = guest
+        self._since_s = time.monotonic()
+        self._starved_s = 0.0
+        self._waits_s: dict[str, float] = {}
+
+    def seconds(self) -> float:
+        """The time since this object was made. Waiting counts from the first call on, so call this repeatedly."""
+        waits_s = _waits_for_cores_s(self._guest)
+        self._starved_s += sum(wait_s - self._waits_s.get(one, wait_s) for one, wait_s in waits_s.items())
+        self._waits_s = waits_s
+        return time.monotonic() - self._since_s - self._starved_s
+
+
+def _waits_for_cores_s(guest: int) -> dict[str, float]:
+    """For each process of the guest, the time that it was ready to run and had no core.
+
+    A kernel without CONFIG_SCHED_INFO does not tell the time: the answer is then empty.
+    """
+    waits_s = {}
+    with suppress(OSError):
+        children = Path(f"/proc/{guest}/task/{guest}/children").read_text(encoding="ascii")
+        for process in (str(guest), *children.split()):
+            with suppress(OSError):  # it has ended
+                _, wait_ns, _ = Path(f"/proc/{process}/schedstat").read_text(encoding="ascii").split()
+                waits_s[process] = int(wait_ns) / 1e9
+    return waits_s
+
+
 def _watch(process: subprocess.Popen[bytes], console: _Console, stop: Callable[[], bool]) -> None:
     """Read the console until the guest ends. Raises GuestError if it hangs."""
     assert process.stdout is not None
-    silent_since_s = time.monotonic()
+    silence = _Stillness(process.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
@@ -233,11 +266,11 @@ def _watch(process: subprocess.Popen[bytes], console: _Console, stop: Callable[[
                 if not output:
                     return
                 console.take(output)
-                silent_since_s = time.monotonic()
+                silence = _Stillness(process.pid)
+            elif silence.seconds() > STILL_S:
+                raise GuestError(_hangs(process, console))
             if stop():
                 raise GuestError("stopped")
-            if time.monotonic() - silent_since_s > STILL_S:
-                raise GuestError(_hangs(process, console))
 
 
 def _hangs(process: subprocess.Popen[bytes], console: _Console) -> str:
@@ -245,8 +278,8 @@ def _hangs(process: subprocess.Popen[bytes], console: _Console) -> str:
     assert process.stdout is not None
     said = len(console.last)
     process.send_signal(signal.SIGUSR1)
-    deadline_s = time.monotonic() + _ASKED_S
-    while time.monotonic() < deadline_s and len(console.last) == said:
+    silence = _Stillness(process.pid)
+    while silence.seconds() < _ASKED_S and len(console.last) == said:
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             if selector.select(timeout=0.1):
