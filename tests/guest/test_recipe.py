@@ -33,10 +33,13 @@ def test_a_built_kernel_is_found(cache: Path) -> None:
     assert recipe.missing() is None
 
 
+@pytest.mark.parametrize(("part", "other"), [("configuration", "CONFIG_64BIT=y\n"), ("patches", [])])
 @pytest.mark.usefixtures("cache")
-def test_a_kernel_of_another_recipe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_of_another_recipe_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, part: str, other: object
+) -> None:
     put_kernel()
-    monkeypatch.setattr(recipe, "configuration", lambda: "CONFIG_64BIT=y\n")
+    monkeypatch.setattr(recipe, part, lambda: other)
     assert recipe.built() is None
 
 
