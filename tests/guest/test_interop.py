@@ -26,11 +26,11 @@ PSK: Final = {"wpa_key_mgmt": "wpa-psk", "pairwise": "ccmp"}
 SAE: Final = {"wpa_key_mgmt": "sae", "pairwise": "ccmp", "ieee80211w": "required", "beacon_prot": True}
 OWE: Final = {"wpa_key_mgmt": "owe", "pairwise": "ccmp", "ieee80211w": "required"}
 
-PROFILES: Final[Mapping[str, dict[str, Any]]] = {
+Profiles = Mapping[str, dict[str, Any]]
+
+PROFILES: Final[Profiles] = {
     "wpa-psk tkip": {"wpa_key_mgmt": "wpa-psk", "pairwise": "tkip"},
     "wpa-psk ccmp": PSK,
-    "wpa-psk ccmp256": {"wpa_key_mgmt": "wpa-psk", "pairwise": "ccmp256"},
-    "wpa-psk gcmp": {"wpa_key_mgmt": "wpa-psk", "pairwise": "gcmp"},
     "wpa-psk gcmp256": {"wpa_key_mgmt": "wpa-psk", "pairwise": "gcmp256"},
     "wpa-psk-sha256 ccmp": {
         "wpa_key_mgmt": "wpa-psk-sha256",
@@ -43,12 +43,18 @@ PROFILES: Final[Mapping[str, dict[str, Any]]] = {
 }
 """Profiles under which both ends exchange packets and replace their keys."""
 
+MORE_PROFILES: Final[Profiles] = {
+    "wpa-psk ccmp256": {"wpa_key_mgmt": "wpa-psk", "pairwise": "ccmp256"},
+    "wpa-psk gcmp": {"wpa_key_mgmt": "wpa-psk", "pairwise": "gcmp"},
+}
+
 REKEYS: Final = [
     {"at_ms": 3500, "order": "rekey_pairwise"},
     {"at_ms": 5000, "order": "rekey_group"},
 ]
 
-ATTACKED: Final = ("wpa-psk tkip", "wpa-psk ccmp", "sae ccmp")
+ATTACKED: Final = {name: PROFILES[name] for name in ("wpa-psk tkip", "sae ccmp")}
+MORE_ATTACKED: Final = {"wpa-psk ccmp": PSK}
 ATTACKS: Final = ("replay_data", "forge_data", "replay_handshake")
 ATTACKS_ON_MANAGEMENT: Final = ("forge_deauthentication", "forge_association")
 
@@ -58,22 +64,31 @@ ENDS: Final = ("ap", "sta")
 ECHOES: Final = 50
 
 
-def attacks(profile: str) -> list[dict[str, Any]]:
+def attacks(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Attacks while the ends exchange packets. Without protected management frames, anyone can end an association."""
-    names = (
-        (*ATTACKS, *ATTACKS_ON_MANAGEMENT) if PROFILES[profile].get("ieee80211w") == "required" else ATTACKS
-    )
+    names = (*ATTACKS, *ATTACKS_ON_MANAGEMENT) if profile.get("ieee80211w") == "required" else ATTACKS
     return [{"at_ms": 4000 + 500 * at, "order": name} for at, name in enumerate(names)]
 
 
-def scenarios() -> dict[str, dict[str, Any]]:
-    """All scenarios by name."""
-    found: dict[str, dict[str, Any]] = {}
+Scenarios = dict[str, dict[str, Any]]
+"""The words of `interop.Scenario`, by the scenario's name, which begins with the role of this project's end."""
+
+
+def exchanges(profiles: Profiles, attacked: Profiles) -> Scenarios:
+    """The scenarios in which both ends exchange packets, across rekeys and under attack."""
+    found: Scenarios = {}
     for ours in ENDS:
-        for name, profile in PROFILES.items():
+        for name, profile in profiles.items():
             found[f"{ours}: {name}"] = {"profile": profile, "schedule": REKEYS}
-        for name in ATTACKED:
-            found[f"{ours}: attacks on {name}"] = {"profile": PROFILES[name], "attacks": attacks(name)}
+        for name, profile in attacked.items():
+            found[f"{ours}: attacks on {name}"] = {"profile": profile, "attacks": attacks(profile)}
+    return found
+
+
+def scenarios() -> Scenarios:
+    """All scenarios by name, without those of long tests."""
+    found = exchanges(PROFILES, ATTACKED)
+    for ours in ENDS:
         for name, profile in (("wpa-psk", PSK), ("sae", SAE)):
             found[f"{ours}: wrong {name} passphrase"] = {
                 "profile": profile,
@@ -95,19 +110,30 @@ def scenarios() -> dict[str, dict[str, Any]]:
         "profile": SAE,
         "commands": [[8500, "deauthenticate ff:ff:ff:ff:ff:ff"]],
     }
-    return {name: {"ours": name.split(":")[0], **words} for name, words in found.items()}
+    return found
+
+
+Outcomes = dict[str, dict[str, Any]]
+"""The result of each scenario, by name."""
 
 
 @pytest.fixture(scope="module")
-def outcomes(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The result of each scenario, by name."""
+def outcomes(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return perform(kernel, tmp_path_factory.mktemp("interop"), scenarios())
+
+
+@pytest.fixture(scope="module")
+def more(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return perform(kernel, tmp_path_factory.mktemp("more"), exchanges(MORE_PROFILES, MORE_ATTACKED))
+
+
+def perform(kernel: recipe.Kernel, folder: Path, wanted: Scenarios) -> Outcomes:
+    """Perform scenarios in one guest."""
     if (reason := Linux().missing() or lab_lacks("linux", {"iw": "iw"}, SYSTEM_PATH)) is not None:
         pytest.skip(reason)
     subprocess.run(["cargo", "build", "--quiet", "--package", "wlan-interop"], cwd=ROOT, check=True)
-    folder = tmp_path_factory.mktemp("interop")
-    wanted = scenarios()
     file = folder / "scenarios.json"
-    file.write_text(json.dumps(list(wanted.values())))
+    file.write_text(json.dumps([{"ours": name.split(":")[0], **words} for name, words in wanted.items()]))
     argv = f"{sys.executable} {Path(__file__).with_name('interop.py')} {PROGRAM} {file}"
     run_script(kernel, f"{argv} > /run/job/outcomes 2> /run/job/errors", folder)
     lines = (folder / "job" / "outcomes").read_text().splitlines()
@@ -135,9 +161,20 @@ def told(outcome: Mapping[str, Any], words: str) -> int:
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("ours", ENDS)
 def test_both_ends_agree_and_exchange_packets_across_rekeys(
-    outcomes: dict[str, dict[str, Any]], ours: str, profile: str
+    outcomes: Outcomes, ours: str, profile: str
 ) -> None:
-    outcome, words = outcomes[f"{ours}: {profile}"], PROFILES[profile]
+    assert_exchange(outcomes[f"{ours}: {profile}"], ours, PROFILES[profile])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("profile", MORE_PROFILES)
+@pytest.mark.parametrize("ours", ENDS)
+def test_both_ends_agree_on_more_suites(more: Outcomes, ours: str, profile: str) -> None:
+    assert_exchange(more[f"{ours}: {profile}"], ours, MORE_PROFILES[profile])
+
+
+def assert_exchange(outcome: Mapping[str, Any], ours: str, words: Mapping[str, Any]) -> None:
+    """Both ends agreed on the profile, exchanged packets, and replaced their keys."""
     (associated,) = events(outcome, "associated")
     assert associated["wpa_key_mgmt"] == words["wpa_key_mgmt"]
     assert associated["mfp"] == ("ieee80211w" in words)
@@ -161,7 +198,7 @@ def test_both_ends_agree_and_exchange_packets_across_rekeys(
         assert counts(outcome)["group_received"] > 0
 
 
-def test_a_station_verifies_the_beacons_of_hostapd(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_a_station_verifies_the_beacons_of_hostapd(outcomes: Outcomes) -> None:
     found = counts(outcomes["sta: sae ccmp"])
     assert found["beacons_verified"] > 50
     assert found["beacons_rejected"] == 0
@@ -169,10 +206,19 @@ def test_a_station_verifies_the_beacons_of_hostapd(outcomes: dict[str, dict[str,
 
 @pytest.mark.parametrize("profile", ATTACKED)
 @pytest.mark.parametrize("ours", ENDS)
-def test_replayed_and_forged_frames_change_nothing(
-    outcomes: dict[str, dict[str, Any]], ours: str, profile: str
-) -> None:
-    outcome = outcomes[f"{ours}: attacks on {profile}"]
+def test_replayed_and_forged_frames_change_nothing(outcomes: Outcomes, ours: str, profile: str) -> None:
+    assert_attacks_failed(outcomes[f"{ours}: attacks on {profile}"], ATTACKED[profile])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("profile", MORE_ATTACKED)
+@pytest.mark.parametrize("ours", ENDS)
+def test_more_attacks_change_nothing(more: Outcomes, ours: str, profile: str) -> None:
+    assert_attacks_failed(more[f"{ours}: attacks on {profile}"], MORE_ATTACKED[profile])
+
+
+def assert_attacks_failed(outcome: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
+    """The ends lost no packet, and counted the replayed and forged frames."""
     assert outcome["answered"] == ECHOES
     assert len(events(outcome, "established")) == 1
     assert events(outcome, "failed") == []
@@ -180,13 +226,13 @@ def test_replayed_and_forged_frames_change_nothing(
     assert found["replays"] == 8
     assert found["unopened"] >= 8
     assert found["discarded"] == 2, "two messages of the handshake came again"
-    if "sae" in profile:
+    if profile.get("ieee80211w") == "required":
         assert found["unprotected"] == 2, "a Deauthentication and a Disassociation frame"
         assert outcome["replays"] == 8, "of the other end"
 
 
 @pytest.mark.parametrize("key_management", ["wpa-psk", "sae"])
-def test_a_wrong_passphrase_is_named(outcomes: dict[str, dict[str, Any]], key_management: str) -> None:
+def test_a_wrong_passphrase_is_named(outcomes: Outcomes, key_management: str) -> None:
     name = f"wrong {key_management} passphrase"
     for ours in ENDS:
         (reason, *_) = events(outcomes[f"{ours}: {name}"], "failed")
@@ -196,7 +242,7 @@ def test_a_wrong_passphrase_is_named(outcomes: dict[str, dict[str, Any]], key_ma
     assert told(outcomes[f"sta: {name}"], "AP-STA-CONNECTED") == 0
 
 
-def test_a_group_that_the_other_end_lacks_is_refused(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_a_group_that_the_other_end_lacks_is_refused(outcomes: Outcomes) -> None:
     (reason,) = events(outcomes["sta: wrong sae group"], "failed")
     assert reason["why"] == "the peer supports none of the offered groups"
     (reason,) = events(outcomes["sta: wrong owe group"], "failed")
@@ -215,11 +261,11 @@ def test_a_group_that_the_other_end_lacks_is_refused(outcomes: dict[str, dict[st
         "sta: own second owe group",
     ],
 )
-def test_the_ends_agree_on_a_second_group(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+def test_the_ends_agree_on_a_second_group(outcomes: Outcomes, name: str) -> None:
     assert outcomes[name]["answered"] == ECHOES
 
 
-def test_protected_deauthentication_ends_an_association(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_protected_deauthentication_ends_an_association(outcomes: Outcomes) -> None:
     remote = "CTRL-EVENT-DISCONNECTED bssid=02:00:00:00:00:01 reason=3"
     for name in ("ap: leaves", "ap: leaves all"):
         lines = [line for line in outcomes[name]["told"] if remote in line]

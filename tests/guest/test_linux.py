@@ -80,8 +80,8 @@ rate = ["{rate}"]
 bandwidth = ["{bandwidth} MHz"]
 [method]
 repeats = 1
-duration = "1 s"
-warmup = "1 s"
+duration = "0.7 s"
+warmup = "0.2 s"
 probes = ["throughput"]
 """
 
@@ -103,13 +103,13 @@ def radius(method: str) -> str:
     profile = (
         f"[security.mine]\nwpa_key_mgmt = '{RADIUS[method]}'\neap = '{method}'\neap_server = 'freeradius'\n"
     )
-    return HT20.replace('"1 s"', '"0.2 s"').replace("ccmp", "mine") + profile
+    return HT20.replace('"0.7 s"', '"0.2 s"').replace("ccmp", "mine") + profile
 
 
 STUDIES = {
     "levels": STUDY,
     "transports": (
-        HT20.replace('"1 s"', '"0.3 s"')
+        HT20.replace('"0.7 s"', '"0.3 s"')
         .replace('["udp"]', '["udp", "tcp"]')
         .replace('["ipv4"]', '["ipv4", "ipv6"]')
         .replace("1472", "1428")
@@ -124,7 +124,7 @@ STUDIES = {
 }
 """Studies whose runs are performed in one guest."""
 
-COMMAND = HT20.replace('"1 s"', '"0.3 s"').replace('["ccmp"]', '["ccmp", "wpa3-192"]')
+COMMAND = HT20.replace('"0.7 s"', '"0.3 s"').replace('["ccmp"]', '["ccmp", "wpa3-192"]')
 """A study that `airtoll run` performs."""
 
 
