@@ -428,7 +428,7 @@ def story(inventory: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """A study with one fault per run."""
     folder = tmp_path_factory.mktemp("story")
     text = study(folder, len(FAULTS) // 2 + 1)
-    plan = expand(load_study(text), lab="hosts", inventory=str(inventory))
+    plan = expand(load_study(text), lab="hosts")
     first = {run.session: run for run in reversed(plan.runs)}
     others = [run for run in plan.runs if run.id != first[run.session].id]
     of_run = {
@@ -535,7 +535,7 @@ def test_a_killed_airtoll_leaves_nothing_and_resumes(
         assert kept.items() <= now.items(), phase
         kept = now
         if out.exists():
-            argv = [AIRTOLL, "run", "--resume", str(out)]
+            argv = [AIRTOLL, "run", "--resume", str(out), "--inventory", str(inventory)]
     (inventory.parent / "hook").rename(inventory.parent / "hook.kept")
     restore = [AIRTOLL, "hosts", "restore", str(inventory)]
     done = subprocess.run(restore, capture_output=True, text=True, check=False)

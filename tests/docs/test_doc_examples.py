@@ -69,7 +69,7 @@ def test_the_files_of_the_tutorial_with_machines_are_valid(tmp_path: Path) -> No
     follow(DOCS / "tutorial" / "two-laptops-and-a-router.md", tmp_path)
     inventory = load_inventory(tmp_path / "lab.toml")
     assert set(inventory.hosts) == {"sta", "server"}
-    plan = expand(load_study(tmp_path / "router.toml"), lab="hosts", inventory="lab.toml")
+    plan = expand(load_study(tmp_path / "router.toml"), lab="hosts")
     (tmp_path / "passphrase").write_text("a toll on the air")
     (tmp_path / "passphrase").chmod(0o600)
     with closing(Hosts(tmp_path / "lab.toml")) as lab:

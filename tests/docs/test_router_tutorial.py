@@ -103,7 +103,7 @@ def test_two_laptops_and_a_router(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for fence in fences(PAGE)
         if fence.language == "sh" and (words := fence.text.split())[0] == "airtoll"
     }
-    plan = expand(load_study(tmp_path / "router.toml"), lab="hosts", inventory=str(tmp_path / "lab.toml"))
+    plan = expand(load_study(tmp_path / "router.toml"), lab="hosts")
     with machines(lab, plan.runs[0].cell):
         checked = subprocess.run(commands["hosts"], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert checked.stdout.startswith("These machines can measure router.\n"), checked

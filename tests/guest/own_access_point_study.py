@@ -24,6 +24,7 @@ from airtoll.store.recorder import PCAP
 from airtoll.study import expand, load_study
 
 JOB = Path("/run/job")
+TEMPORARY = Path("/run/tmp")
 SSH = """#!/bin/sh
 # Stands in for ssh(1): enters the station's namespace and runs the last argument.
 case " $* " in *" -O exit "*) exit 0 ;; esac
@@ -79,7 +80,7 @@ def inventory() -> Path:
         },
         "access_point": {"kind": "hostapd", "passphrase_file": "passphrase", "channel": 44},
     }
-    file = JOB / "lab.toml"
+    file = TEMPORARY / "lab.toml"  # a file in the job's folder belongs to the user of the machine
     file.write_text(tomli_w.dumps(words))
     return file
 
@@ -151,7 +152,7 @@ def main() -> None:
     study.write_text(STUDY)
     file = inventory()
     before = interfaces()
-    plan = expand(load_study(study), inventory=str(file))
+    plan = expand(load_study(study))
     left = dict(enumerate(FAULTS.values(), 2))
     with (
         closing(Hosts(file, plan.link, plan.stacks, plan.profiles)) as lab,

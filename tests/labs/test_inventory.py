@@ -1,14 +1,20 @@
 """Inventories: every error is one line with the file and the key."""
 
 import json
+import os
+import tempfile
 import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airtoll.errors import UsageError
+from airtoll.labs import inventory
 from airtoll.labs.hosts import Hosts
-from airtoll.labs.inventory import load_inventory, schema_text
+from airtoll.labs.inventory import AccessPointTable, HostTable, Inventory, load_inventory, schema_text
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 
@@ -49,6 +55,15 @@ def load(tmp_path: Path, text: str) -> None:
         ('"fixed"', '"fixed"\ncommand = ["x"]', "access_point.command: kind 'hook' requires it"),
         ('[access_point]\nkind = "fixed"', "", "access_point: missing key: The access point"),
         ('kind = "fixed"', 'kind = "fixed', "line 8, column .*: not TOML"),
+        (
+            '"laptop"',
+            '"-oProxyCommand=reboot"',
+            "hosts.sta.address: '-oProxyCommand=reboot' is not a destination",
+        ),
+        ('"laptop"', '"root@-oProxyCommand=reboot"', "hosts.sta.address: .* is not a destination of ssh"),
+        ('"laptop"', '"ssh://-oProxyCommand=reboot"', "hosts.sta.address: .* is not a destination of ssh"),
+        ('"laptop"', '"two words"', "hosts.sta.address: 'two words' is not a destination of ssh"),
+        ('"wlan0"', '"-wlan0"', "hosts.sta.wireless: "),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -128,6 +143,85 @@ def test_the_published_schema_accepts_what_the_loader_accepts(tmp_path: Path) ->
         with pytest.raises(UsageError):
             load(tmp_path, bad)
         assert not schema.is_valid(tomllib.loads(bad))
+
+
+@pytest.mark.parametrize(
+    "address", ["laptop", "me@laptop", "me@realm@10.0.0.1", "ssh://me@lab:22", "fe80::1%eth0"]
+)
+def test_destinations_of_ssh_are_accepted(tmp_path: Path, address: str) -> None:
+    load(tmp_path, GOOD.replace("laptop", address))
+
+
+@pytest.mark.parametrize("name", ["lab.toml", "ssh_config", "env.yaml"])
+def test_files_that_others_can_write_choose_no_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "ssh_config").touch(mode=0o600)
+    (tmp_path / "env.yaml").touch(mode=0o600)
+    text = 'labgrid = "env.yaml"\n' + GOOD.replace('"laptop"', '"laptop"\nssh_config = "ssh_config"')
+    load(tmp_path, text)
+    file = tmp_path / name
+    file.chmod(0o646)
+    with pytest.raises(UsageError, match=f"^{file}: other users can write to it, .*: chmod go-w {file}$"):
+        load(tmp_path, text)
+    file.chmod(0o660)
+    monkeypatch.setattr(inventory, "_is_private", lambda _gid, _uid: True)
+    load(tmp_path, text)
+    monkeypatch.setattr(inventory, "_is_private", lambda _gid, _uid: False)
+    with pytest.raises(UsageError, match=f"^{file}: other users can write to it"):
+        load(tmp_path, text)
+    file.chmod(0o600)
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    monkeypatch.setattr(inventory, "ROOT", file.stat().st_uid + 2)
+    with pytest.raises(UsageError, match="belongs to another user, and it chooses commands"):
+        load(tmp_path, text)
+    monkeypatch.setenv("SUDO_UID", str(file.stat().st_uid))
+    load(tmp_path, text)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from([*"-./~", "local", "hook"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from([(), ("hosts",), ("hosts", "sta"), ("hosts", "ap"), ("access_point",)]),
+    st.sampled_from(
+        [*HostTable.model_fields, *AccessPointTable.model_fields, *Inventory.model_fields, "server", "x"]
+    ),
+    VALUES,
+)
+def test_any_value_of_any_key_is_accepted_or_refused_in_one_line(
+    where: tuple[str, ...], key: str, value: object
+) -> None:
+    words = tomllib.loads(GOOD)
+    table = words
+    for name in where:
+        table = table[name]
+    table[key] = value
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lab.toml"
+        try:
+            file.write_text(tomli_w.dumps(words))
+        except (TypeError, ValueError):  # not TOML: null, or a lone surrogate
+            return
+        said = f"{file}: "
+        loaded = None
+        try:
+            loaded = load_inventory(file)
+        except UsageError as error:
+            said = str(error)
+    assert said.startswith(f"{file}: ")
+    assert said.isprintable()
+    for host in loaded.hosts.values() if loaded else ():
+        assert not any(word.startswith("-") for word in (host.address, host.interface, host.monitor) if word)
 
 
 def test_a_passphrase_that_others_can_read_is_refused(tmp_path: Path) -> None:

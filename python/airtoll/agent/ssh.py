@@ -116,7 +116,7 @@ class Ssh:
 
     def close(self) -> None:
         """End the shared connection."""
-        argv = ["ssh", *self._options, "-O", "exit", self._destination]
+        argv = ["ssh", *self._options, "-O", "exit", "--", self._destination]
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
         self._folder.cleanup()
@@ -166,7 +166,7 @@ class Ssh:
 
     def argv(self, command: str) -> list[str]:
         """The call of ssh that runs a command, as one text, in the login shell of the host."""
-        return ["ssh", *self._options, self._destination, command]
+        return ["ssh", *self._options, "--", self._destination, command]
 
     def _command(self, script: str) -> list[str]:
         return self.argv(f"exec sh -c {quote(script)}")

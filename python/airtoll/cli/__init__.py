@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, get_args
 
 import click
 
-from airtoll.cli.base import DIRECTORY, FILE, PanelGroup, result_argument
+from airtoll.cli.base import DIRECTORY, FILE, PanelGroup, harmless, result_argument
 from airtoll.cli.hosts import hosts
 from airtoll.cli.json_output import json_option
 from airtoll.cli.judging import compare, gate, import_, metrics
@@ -64,6 +64,9 @@ clock_option = click.option(
     "--clock",
     type=click.Choice(get_args(Clock)),
     help="The clock of the lab's hosts: real, or virtual, in a guest that no other work on this machine disturbs.",
+)
+inventory_option = click.option(
+    "--inventory", type=FILE, metavar="FILE", help="With lab hosts: the machines of the measurement."
 )
 allow_mixed_option = click.option(
     "--allow-mixed",
@@ -169,6 +172,7 @@ def print_card(name: str, as_json: bool) -> None:
 @click.argument("study", type=click.Path(readable=False), metavar="STUDY", help=_STUDY_HELP)
 @lab_option
 @clock_option
+@inventory_option
 @quick_option
 @click.option(
     "--switch-time",
@@ -181,12 +185,18 @@ def print_card(name: str, as_json: bool) -> None:
 )
 @json_option
 def plan(
-    study: str, lab: str | None, clock: Clock | None, quick: bool, switch_time_s: int, as_json: bool
+    study: str,
+    lab: str | None,
+    clock: Clock | None,
+    inventory: Path | None,
+    quick: bool,
+    switch_time_s: int,
+    as_json: bool,
 ) -> None:
     """Print the runs of a study without performing them."""
     from airtoll.cli.planning import print_plan
 
-    print_plan(study, lab, clock, quick=quick, switch_time_s=switch_time_s, as_json=as_json)
+    print_plan(study, lab, clock, inventory, quick=quick, switch_time_s=switch_time_s, as_json=as_json)
 
 
 @app.command()
@@ -204,9 +214,7 @@ def plan(
     callback=lambda _context, _option, text: None if text is None else tuple(text.split(",")),
     help="With lab linux: radios of this machine (iw phy) instead of emulated air, the access point's first.",
 )
-@click.option(
-    "--inventory", type=FILE, metavar="FILE", help="With lab hosts: the machines of the measurement."
-)
+@inventory_option
 @quick_option
 @click.option(
     "--workers",
@@ -259,7 +267,7 @@ def run(
         lab,
         clock,
         radios,
-        None if inventory is None else str(inventory),
+        inventory,
         quick=quick,
         workers=workers,
         scheduler=scheduler,
@@ -532,5 +540,5 @@ def _fail(message: str, status: int) -> None:
         import traceback
 
         traceback.print_exc()
-    click.echo(f"airtoll: {message}", err=True)
+    click.echo(f"airtoll: {harmless(message)}", err=True)
     raise SystemExit(status) from None

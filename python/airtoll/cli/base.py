@@ -14,6 +14,16 @@ DIRECTORY: Final = click.Path(path_type=Path)
 result_argument = click.argument("directory", type=DIRECTORY, metavar="DIR", help="A result directory.")
 
 
+_CONTROLS: Final = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+
+
+def harmless(text: str) -> str:
+    """The text with its control characters as escapes: text from a stranger's file must not drive the terminal."""
+    return text.translate(_CONTROLS)
+
+
 class PanelGroup(click.Group):
     """A group whose help names its commands by panel, in the order of `panels`."""
 

@@ -48,9 +48,7 @@ def check(inventory: Path, study: str | None, quick: bool, as_json: bool) -> int
     from airtoll.labs.hosts import Hosts
     from airtoll.study import expand, find_study, load_study
 
-    plan = expand(
-        load_study(find_study(study or "quickstart")), lab="hosts", quick=quick, inventory=str(inventory)
-    )
+    plan = expand(load_study(find_study(study or "quickstart")), lab="hosts", quick=quick)
     with closing(Hosts(inventory, plan.link, plan.stacks, plan.profiles)) as lab:
         findings = list(_findings(lab, plan))
     blocked = [finding.subject for finding in findings if finding.needed and not finding.works]

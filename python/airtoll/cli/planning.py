@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from rich.table import Table
@@ -49,6 +50,7 @@ def print_plan(
     study_name: str,
     lab: str | None,
     clock: Clock | None,
+    inventory: Path | None,
     *,
     quick: bool,
     switch_time_s: int,
@@ -59,8 +61,8 @@ def print_plan(
     `switch_time_s` is the time of a person per change, in seconds.
     """
     study = load_study(find_study(study_name))
-    plan = expand(study, lab=lab, quick=quick, clock=clock)
-    where = open_lab(plan.runs[0].cell.lab, plan)
+    plan = expand(study, lab=lab, quick=quick, clock=clock, inventory=inventory)
+    where = open_lab(plan.runs[0].cell.lab, plan, inventory)
     virtual = where.virtual or plan.clock == "virtual"
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)

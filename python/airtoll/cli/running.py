@@ -16,6 +16,7 @@ from airtoll.clock import Clock
 from airtoll.course import Course
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
+from airtoll.labs.inventory import digest
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
 from airtoll.report.material import text
@@ -36,6 +37,7 @@ from airtoll.store.origin import ALLOW_MIXED
 from airtoll.store.recorder import Performer
 from airtoll.store.side_by_side import OnCores
 from airtoll.study import Plan, estimate_s, expand, find_study, load_study, varying_factors
+from airtoll.study.plan import check_has_machines
 
 
 def perform(
@@ -43,7 +45,7 @@ def perform(
     lab_name: str | None,
     clock: Clock | None,
     radios: tuple[str, ...] | None,
-    inventory: str | None,
+    inventory: Path | None,
     *,
     quick: bool,
     workers: int | None,
@@ -64,7 +66,9 @@ def perform(
         study = load_study(find_study(study_name))
         study_text = study.text
         plan = expand(study, lab=lab_name, quick=quick, clock=clock, radios=radios, inventory=inventory)
-    with closing(open_lab(plan.runs[0].cell.lab, plan)) as lab:
+        if inventory is not None:
+            plan = plan.model_copy(update={"inventory_sha256": digest(inventory)})
+    with closing(open_lab(plan.runs[0].cell.lab, plan, inventory)) as lab:
         if pcap and (obstacle := lab.capture_obstacle()) is not None:
             raise UsageError(f"--pcap: {obstacle}")
         console = plain_console(stderr=as_json)
@@ -76,7 +80,7 @@ def perform(
         else:
             result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
         with result:
-            _record(console, result, lab, probes, pcap=pcap, performer=performer)
+            _record(console, result, lab, probes, inventory, pcap=pcap, performer=performer)
             data = ReportData.of(result)
             paths = write_files(data, result.directory)
         if as_json:
@@ -115,24 +119,32 @@ def _stored(
     lab_name: str | None,
     clock: Clock | None,
     radios: tuple[str, ...] | None,
-    inventory: str | None,
+    inventory: Path | None,
     *,
     quick: bool,
 ) -> tuple[str, Plan]:
-    """The study and the plan of the result to complete."""
+    """The study and the plan of the result to complete.
+
+    Raises UsageError if the inventory is not the one with which the result was begun.
+    """
     if not directory.is_dir():
         raise UsageError(f"--resume: {directory} is not a result directory; usage: airtoll run --resume DIR")
     given = {
         "--lab": lab_name is not None,
         "--clock": clock is not None,
         "--radios": radios is not None,
-        "--inventory": inventory is not None,
         "--quick": quick,
     }
     if any(given.values()):
         option = next(option for option, is_given in given.items() if is_given)
         raise UsageError(f"{option}: the plan in {directory} cannot change")
     stored = Result.open(directory)
+    if inventory is not None:
+        check_has_machines(stored.plan_record.lab)
+        if stored.plan.inventory_sha256 not in (None, digest(inventory)):  # None: an earlier version
+            raise UsageError(
+                f"--inventory: {inventory} is not the inventory with which {directory} was begun"
+            )
     return stored.study_text, stored.plan
 
 
@@ -165,6 +177,7 @@ def _record(
     result: Result,
     lab: Lab,
     probes: Sequence[Probe],
+    inventory: Path | None,
     *,
     pcap: bool,
     performer: Performer | None,
@@ -182,16 +195,18 @@ def _record(
         with _Display(console, total=total, finished=total - left) as display:
             record(result, lab, probes, display.show, pcap=pcap, course=course, performer=performer)
     except KeyboardInterrupt:
-        raise StoppedError(f"interrupted; {_kept(result)}") from None
+        raise StoppedError(f"interrupted; {_kept(result, inventory)}") from None
     except UsageError:
         raise
     except AirtollError as error:
-        raise AirtollError(f"{error}; {_kept(result)}") from error
+        raise AirtollError(f"{error}; {_kept(result, inventory)}") from error
 
 
-def _kept(result: Result) -> str:
+def _kept(result: Result, inventory: Path | None) -> str:
     done = len(result.finished())
     again = f"airtoll run --resume {quote(str(result.directory))}"
+    if inventory is not None:
+        again += f" --inventory {quote(str(inventory))}"
     return f"{done} of {len(result.plan.runs)} runs are kept; to continue: {again}"
 
 

@@ -1,18 +1,26 @@
 """Borderless tables, and numbers rounded for reading."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+
+from airtoll.cli.base import harmless
 
 NONE = "\N{EN DASH}"
 """The placeholder for a missing value."""
 
 
 class _Console(Console):
-    """A console that reports a closed pipe like other output, instead of ending with status 1."""
+    """A console that prints only harmless text, and reports a closed pipe like other output."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of the output. Those with a control code are rich's own, such as the moves of a progress bar."""
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=harmless(part.text))
 
     def on_broken_pipe(self) -> None:
         """Raise the error, which ends the command."""

@@ -23,10 +23,12 @@ from airtoll.study.plan import varying_factors
 LABS = ("air", "linux", "sim", "hosts")
 
 
-def open_lab(name: str, plan: Plan) -> Lab:
+def open_lab(name: str, plan: Plan, inventory: Path | None = None) -> Lab:
     """Return the lab of that name with the settings of the plan: link, stacks, clock, security profiles and radios.
 
-    With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an unknown name.
+    Lab hosts requires an `inventory`. It is not that of the plan, because a plan may be a stranger's, and an inventory
+    runs commands. With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an
+    unknown name.
     """
     if plan.radios and name != "linux":
         raise UsageError(f"radios: lab {name} has no radios; lab linux has")
@@ -48,7 +50,9 @@ def open_lab(name: str, plan: Plan) -> Lab:
 
         if plan.clock == "virtual":
             raise UsageError("--clock: the machines of lab hosts have real time")
-        return Hosts(Path(plan.inventory or ""), plan.link, plan.stacks, plan.profiles)
+        if inventory is None:
+            raise UsageError("lab hosts requires an inventory: --inventory FILE")
+        return Hosts(inventory, plan.link, plan.stacks, plan.profiles)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

@@ -4,10 +4,15 @@ docs/reference/inventory.schema.json derives from the models:
 `python -c "from airtoll.labs.inventory import *; print(schema_text(), end='')" > docs/reference/inventory.schema.json`.
 """
 
+import grp
+import hashlib
 import json
+import os
+import pwd
 import re
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
@@ -21,6 +26,9 @@ from airtoll.study.schema import schema_of
 from airtoll.study.toml import read_toml
 from airtoll.study.values import did_you_mean
 
+ROOT: Final = 0
+"""The user id of root."""
+
 LOCAL: Final = "local"
 """The address of the machine that runs airtoll."""
 
@@ -28,7 +36,9 @@ ROLE: Final = r"ap|server|sta[1-9]?"
 """Roles of hosts: the access point's host, the server on the wire, one station or several."""
 
 Role = Annotated[str, StringConstraints(pattern=f"^({ROLE})$")]
-_Interface = Annotated[str, StringConstraints(pattern=r"^[^\s/]{1,15}$")]
+# A value that begins with a hyphen would be an option of ssh(1), ip(8) or iw(8).
+_Interface = Annotated[str, StringConstraints(pattern=r"^[^\s/-][^\s/]{0,14}$")]
+_Destination = Annotated[str, StringConstraints(pattern=r"^(ssh://)?([^\s/-][^\s/]*@)?[^\s/@-][^\s/@]*$")]
 
 
 class _Table(BaseModel):
@@ -43,9 +53,8 @@ class HostTable(_Table):
         min_length=1,
         description="In place of `address`: a target of labgrid, in the environment file of the key `labgrid`.",
     )
-    address: str | None = Field(
+    address: _Destination | None = Field(
         default=None,
-        min_length=1,
         validate_default=True,
         description="`local`, or a destination of ssh(1): a name in ssh_config(5), user@host, ssh://user@host:port.",
     )
@@ -197,6 +206,36 @@ class Inventory(_Table):
         return {where: address for where, address in given.items() if address is not None}
 
 
+def check_owner(file: Path) -> None:
+    """Raise UsageError if another user than root can write to a file that chooses commands.
+
+    Nothing is said of a file that does not exist. Under sudo(8), the caller's own file is accepted.
+    """
+    try:
+        status = file.stat()
+    except OSError:
+        return
+    callers = {ROOT, os.geteuid(), *([int(uid)] if (uid := os.environ.get("SUDO_UID", "")).isdigit() else [])}
+    name = one_line(str(file), most=4096)
+    if status.st_uid not in callers:
+        raise UsageError(
+            f"{name}: belongs to another user, and it chooses commands: copy it, and read the copy"
+        )
+    if status.st_mode & (0o002 if _is_private(status.st_gid, status.st_uid) else 0o022):
+        raise UsageError(
+            f"{name}: other users can write to it, and it chooses commands: chmod go-w {quote(name)}"
+        )
+
+
+def _is_private(gid: int, uid: int) -> bool:
+    """Whether the group is the user's own: many systems create such groups, and let them write to new files."""
+    try:
+        group, user = grp.getgrgid(gid), pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return False
+    return group.gr_name == user and not set(group.gr_mem) - {user}
+
+
 _TABLES: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     (): Inventory,
     ("hosts", "ROLE"): HostTable,
@@ -205,11 +244,19 @@ _TABLES: Final[dict[tuple[str, ...], type[BaseModel]]] = {
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read and check an inventory. Raises UsageError with one line: file, key, what is wrong."""
+    """Read and check an inventory. Raises UsageError with one line: file, key, what is wrong.
+
+    An inventory runs commands, so no other user may be able to write to it, or to the files of ssh and labgrid that it
+    names.
+    """
     file = one_line(str(path), most=4096)
     _, words = read_toml(path, "an inventory")
     try:
-        return _beside(Inventory.model_validate(words), path.parent)
+        inventory = _beside(Inventory.model_validate(words), path.parent)
+        for each in (path, inventory.labgrid, *(host.ssh_config for host in inventory.hosts.values())):
+            if each is not None:
+                check_owner(each)
+        return inventory
     except ValidationError as error:
         # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
@@ -217,6 +264,12 @@ def load_inventory(path: Path) -> Inventory:
         more = f" (and {others} more)" if others else ""
         where = [str(part) for part in first["loc"] if part != "[key]"]
         raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of the text of an inventory, in hexadecimal digits. Raises UsageError if the file cannot be read."""
+    text, _ = read_toml(path, "an inventory")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def schema_text() -> str:
@@ -250,6 +303,8 @@ def _explain(where: list[str], detail: Any) -> str:
             return f"missing key: {(table.model_fields[last].description or '').removesuffix('.')}"
         case "string_pattern_mismatch" if above == ["hosts"]:
             return f"{show(last)} is not a role: ap, server, sta, or sta1 to sta9"
+        case "string_pattern_mismatch" if last == "address":
+            return f"{show(detail['input'])} is not a destination of ssh(1): host, user@host or ssh://user@host:port"
         case _:
             words = re.sub(r"^(Value error|Input), ?", "", detail["msg"])
             got = "" if where == ["hosts"] else f", not {show(detail['input'])}"

@@ -65,7 +65,7 @@ def remove_leftovers(directory: Path) -> None:
     """Remove unfinished files that a crash left in the directory. Only the holder of the lock may call this."""
     for entry in directory.iterdir():
         if entry.name.startswith(TEMPORARY):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def make_directory(path: Path) -> None:
@@ -176,7 +176,8 @@ class Lock:
     def __init__(self, directory: Path) -> None:
         path = directory / LOCK
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            # A link in a stranger's directory must not make airtoll create a file elsewhere.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # The last holder may have removed the file between open and lock.

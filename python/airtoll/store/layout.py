@@ -1,5 +1,7 @@
 """File names of a result directory, and its plan, which makes a directory a result."""
 
+import errno
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +24,10 @@ def sums_of_run(run_id: str) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's content. Raises AirtollError with the file's name."""
+    """The file's content. Raises AirtollError with the file's name, also if it is a device or a pipe."""
     with reporting(f"cannot read {path}"):
+        if not stat.S_ISREG(path.stat().st_mode):  # reading it may never end
+            raise OSError(errno.EINVAL, "not a regular file")
         return path.read_bytes()
 
 

@@ -123,6 +123,8 @@ class Result:
         if not allow_mixed:
             head = stored.plan_record
             refuse_mixture(str(directory), Origin.of(head.airtoll, head.machine), Origin.here())
+        if (directory / RUNS).is_symlink():  # into which files would be written, and unfinished files removed
+            raise UsageError(f"{directory}: cannot resume: {RUNS} is a link to another directory")
         with reporting(f"cannot resume {directory}"):
             lock = Lock(directory)
             try:

@@ -161,7 +161,9 @@ class Plan(BaseModel):
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
     radios: tuple[str, ...] = ()  # of this machine, for lab linux
-    inventory: str | None = None  # the file with the machines of lab hosts
+    # The file with the machines of lab hosts, for the record: an inventory runs commands, so no plan chooses one.
+    inventory: str | None = None
+    inventory_sha256: str | None = None  # in hexadecimal digits
     claims: tuple[ClaimTable, ...] = ()  # of the study's tables, in their order
     runs: tuple[Run, ...]
 

@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any, Final
 
 from airtoll.clock import Clock
@@ -51,15 +52,16 @@ def expand(
     quick: bool = False,
     clock: Clock | None = None,
     radios: tuple[str, ...] | None = None,
-    inventory: str | None = None,
+    inventory: Path | None = None,
     switching: Switching | None = None,
 ) -> Plan:
     """Every run of the study, in execution order.
 
-    `lab`, `clock`, `radios` and `inventory` replace the study's own without changing order or seeds, and `switching`
-    without changing seeds. In lab hosts, the machines determine where frames are sealed, so `crypto_at` has one level.
-    `quick` applies the file's [quick] table. Raises UsageError if the file has none. With fewer repeats than sessions,
-    each repeat is a session. The same arguments always give the same plan.
+    `lab`, `clock` and `radios` replace the study's own without changing order or seeds, and `switching` without
+    changing seeds. `inventory` is the file of lab hosts, for the record: a study cannot choose it. In lab hosts, the
+    machines determine where frames are sealed, so `crypto_at` has one level. `quick` applies the file's [quick] table.
+    Raises UsageError if the file has none. With fewer repeats than sessions, each repeat is a session. The same
+    arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -79,12 +81,9 @@ def expand(
     method = Method(**settings)
 
     if name == HOSTS:
-        inventory = inventory or study.lab.inventory
-        if inventory is None:
-            raise UsageError("lab hosts requires an inventory: --inventory FILE")
         factors["crypto_at"] = ("host",)
-    elif inventory is not None:
-        raise UsageError(f"--inventory: lab {name} has no machines; lab hosts has")
+    if inventory is not None:
+        check_has_machines(name)
     if radios is None:
         radios = study.lab.radios if name == study.lab.name else ()
     pairs = [
@@ -112,10 +111,16 @@ def expand(
         profiles=study.security,
         clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
         radios=radios,
-        inventory=inventory if name == HOSTS else None,
+        inventory=None if inventory is None else str(inventory),
         claims=study.claim,
         runs=runs,
     )
+
+
+def check_has_machines(lab: str) -> None:
+    """Raise UsageError if an inventory has no meaning in the lab."""
+    if lab != HOSTS:
+        raise UsageError(f"--inventory: lab {lab} has no machines; lab hosts has")
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,9 @@ class LabTable(_Table):
         "virtual time.",
     )
     inventory: str | None = Field(
-        default=None, min_length=1, description="For lab hosts: the file that names the machines."
+        default=None,
+        min_length=1,
+        description="Has no effect: an inventory runs commands, so only --inventory names one.",
     )
     radios: Radios = Field(
         default=(),
