@@ -70,12 +70,20 @@ def check(inventory: Path, study: str | None, quick: bool, as_json: bool) -> int
 @hosts.command("restore")
 @click.argument("inventory", type=FILE, metavar="INVENTORY")
 def restore(inventory: Path) -> None:
-    """Restore what a killed airtoll changed on the machines of an inventory."""
+    """Restore what a killed airtoll changed on the machines of an inventory. Reaches only the machines that it changed.
+
+    Exit status: 0 if nothing remains, 1 if a change remains, 2 if the inventory is invalid or in use.
+    """
+    from airtoll.cli.tables import plain_console
     from airtoll.labs.hosts import Hosts
 
     with closing(Hosts(inventory)) as lab:
-        if (reason := lab.missing()) is not None:
-            raise AirtollError(reason)
+        remaining = lab.restore()
+    for line in remaining:
+        plain_console().print(f"remains: {line}", soft_wrap=True)
+    if remaining:
+        changes = "1 change remains" if len(remaining) == 1 else f"{len(remaining)} changes remain"
+        raise AirtollError(f"{changes}: repeat airtoll hosts restore when the machines can be reached")
     click.echo("nothing remains to be restored")
 
 

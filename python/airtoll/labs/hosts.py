@@ -137,13 +137,13 @@ class Hosts:
             yield f"{where} link.congestion_control can be set only on Linux: remove the key"
 
     def missing(self) -> str | None:
-        """Reach every host, and restore what a killed airtoll changed there.
+        """Restore what a killed airtoll changed, then reach every host.
 
-        Return the first host that cannot be reached, with the remedy, or None. Raises UsageError if another airtoll
-        measures with these hosts.
+        Return the changes that remain, or the first host that cannot be reached, with the remedy; None without either.
+        Raises UsageError if another airtoll measures with these hosts.
         """
-        is_first = self._journal is None
-        self._journal = self._journal or HostJournal(self.file)
+        if self._journal is None and (remaining := self.restore()):
+            return f"lab hosts: an earlier airtoll was killed, and {'; '.join(remaining)}"
         for role in self.inventory.hosts:
             try:
                 host = self.machine(role)
@@ -153,9 +153,16 @@ class Hosts:
                 return f"lab hosts: host {role} lacks the command '{lacking[0]}': apt-get install iproute2"
             if (powerless := self.lacks_root(role)) is not None:
                 return f"lab hosts: {powerless}"
-        if is_first and (failures := self._journal.replay(self._any_host)):
-            return f"lab hosts: an earlier airtoll was killed, and {failures[0]}"
         return None
+
+    def restore(self) -> list[str]:
+        """Restore what a killed airtoll changed. Returns one line per change that remains.
+
+        Only the hosts that the journal names are reached. Raises UsageError if another airtoll measures with these
+        hosts.
+        """
+        self._journal = self._journal or HostJournal(self.file)
+        return self._journal.replay(self._any_host)
 
     def lacks_root(self, role: str) -> str | None:
         """Return why airtoll may not change the radio of a host, with the remedy; None if it may, or has not to."""
@@ -242,10 +249,19 @@ class Hosts:
         return Ssh(role, destination, options, SUDO if table.become == "sudo" else ())
 
     def _any_host(self, name: str) -> Runner:
-        """The host of that name in the journal, which may also be this machine or an access point of OpenWrt."""
+        """The host of that name in the journal, which may also be this machine or an access point of OpenWrt.
+
+        Raises AirtollError if the inventory no longer has the host, or if it cannot be reached.
+        """
         if name == CONTROLLER:
             return self._controller()
-        return self._openwrt() if name == OPENWRT else self.host(name)
+        if name == OPENWRT and self.inventory.access_point.kind == OPENWRT:
+            return self._openwrt()
+        if name not in self.inventory.hosts or name in self.agentless:
+            raise AirtollError(
+                f"host {name}: {self.file} no longer has it: restore it with the earlier inventory"
+            )
+        return self.host(name)
 
     def _openwrt(self) -> ShellHost:
         return ShellHost(OPENWRT, self._controller(), self.inventory.access_point.shell)

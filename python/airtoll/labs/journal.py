@@ -131,12 +131,19 @@ class HostJournal:
     def replay(self, reach: Callable[[str], Runner]) -> list[str]:
         """Revert the changes that another process left. Returns one line per change that could not be reverted.
 
-        `reach` returns a host by its name, and raises AirtollError if it cannot be reached.
+        `reach` returns a host by its name, and raises AirtollError if it cannot be reached. It is called once per host
+        that a change names, so a host that is down delays no other for long.
         """
+        reached: dict[str, Runner | AirtollError] = {}
         failures = []
         for file in _files(self._folder):
             try:
-                self._revert_left(file, reach(_read(file).host))
+                name = _read(file).host
+                if name not in reached:
+                    reached[name] = _outcome(reach, name)
+                if isinstance(host := reached[name], AirtollError):
+                    raise AirtollError(f"{host} (restoring {_read(file).what})")
+                self._revert_left(file, host)
             except AirtollError as error:
                 failures.append(str(error))
         return failures
@@ -170,6 +177,13 @@ class HostJournal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _outcome(reach: Callable[[str], Runner], name: str) -> Runner | AirtollError:
+    try:
+        return reach(name)
+    except AirtollError as error:
+        return error
 
 
 def folder(inventory: Path) -> Path:
