@@ -402,7 +402,7 @@ class Hosts:
                 interface = self.inventory.hosts["ap"].wireless or ""
                 return Hostapd(self.host("ap"), interface, self._journal, table.bridge)
             case "openwrt":
-                return OpenWrt(self._openwrt(), self._journal, table.section)
+                return OpenWrt(self._openwrt(), self._journal, table.section, table.network)
             case "hook":
                 return Hook(self._controller(), table.command, self._journal)
             case "prompt":

@@ -140,8 +140,12 @@ class AccessPointTable(_Table):
     )
     section: str | None = Field(
         default=None,
-        description="With kind `openwrt`: the section of the network in uci, such as default_radio0; default: the only "
-        "access point there.",
+        description="With kind `openwrt`: the section of uci to change, such as default_radio0; default: a section of "
+        "its own, which keeps your networks as they are.",
+    )
+    network: Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_]+$")] = Field(
+        default="airtoll",
+        description="With kind `openwrt` and without `section`: the network of OpenWrt that stations join.",
     )
     shell: tuple[str, ...] = Field(
         default=(),
@@ -262,7 +266,7 @@ def load_inventory(path: Path) -> Inventory:
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         first, others = details[0], len(details) - 1
         more = f" (and {others} more)" if others else ""
-        where = [str(part) for part in first["loc"] if part != "[key]"]
+        where = [one_line(str(part)) for part in first["loc"] if part != "[key]"]
         raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
 
 

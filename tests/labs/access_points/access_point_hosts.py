@@ -68,6 +68,10 @@ config wifi-iface
 """The configuration of the access point before the measurement."""
 
 
+GUARD = ("etc/airtoll", "etc/init.d/airtoll", "etc/rc.d/S15airtoll", "tmp/airtoll", "services/airtoll")
+"""The files of the guard on a router with OpenWrt."""
+
+
 def network(level: str, profile: SecurityProfile | None = None, **words: Any) -> Network:
     """A network in the 5 GHz band that protects its frames by this level."""
     own = profile or READY_MADE[level]
@@ -98,7 +102,7 @@ def inventory(state: Path) -> Path:
 def access_point(kind: str, state: Path, host: AgentHost, journal: HostJournal) -> AccessPoint:
     if kind == "hook":
         return Hook(host, [str(state / "bin" / "hook")], journal)
-    return OpenWrt(host, journal, SECTION, str(state / "config" / "wireless"))
+    return OpenWrt(host, journal, SECTION, root=str(state))
 
 
 def main(state: Path, kind: str) -> None:

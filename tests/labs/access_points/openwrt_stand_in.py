@@ -1,17 +1,22 @@
-"""A stand-in for the programs of OpenWrt that airtoll uses: uci, ubus and wifi.
+"""A stand-in for the programs of OpenWrt that airtoll uses: uci, ubus, wifi, rc.common and procd.
 
-`python openwrt_stand_in.py STATE PROGRAM ARGUMENTS`. STATE is a folder with config/wireless, the folder `deltas` of
-uncommitted changes, and running.json: the configuration that netifd has loaded. Its uci prints and writes what
-OpenWrt's does, which a recorded session of the real program checks. A file `faults.json` of STATE has commands that
-fail or kill (`Fault`).
+`python openwrt_stand_in.py STATE PROGRAM ARGUMENTS`. STATE is the root of the router's file system, with etc/config,
+the folder `deltas` of uncommitted changes, and running.json: the configuration that netifd has loaded. Its uci prints
+and writes what OpenWrt's does, which a recorded session of the real program checks. `procd` boots the router: it runs
+the scripts of etc/rc.d with the action `boot`, loads the configuration where netifd starts (S20), and then runs
+services, again if they end. etc/rc.common is imitated as far as a service needs it. A file `faults.json` of STATE has
+commands that fail or kill (`Fault`).
 """
 
 import json
 import os
 import re
 import shlex
+import shutil
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +105,8 @@ class Uci:
                 return f"package {NAME}\n" + export(self.load())
             case ["changes", "wireless"]:
                 return "".join(f"{line}\n" for line in self.changes())
+            case ["get", path] if path.startswith("network."):
+                return self.network(path.removeprefix("network."))
             case ["get", path]:
                 return self.get(path)
             case ["set" | "add_list" | "delete" as verb, word]:
@@ -129,7 +136,11 @@ class Uci:
 
     def commit(self, sections: list[Section]) -> None:
         new = self.file.with_name(".new")
-        new.write_text(export(sections))
+        try:
+            new.write_text(export(sections))
+        except OSError as error:
+            new.unlink()
+            raise UciError(error.strerror) from None
         new.chmod(self.file.stat().st_mode)
         new.rename(self.file)
         self.deltas.unlink(missing_ok=True)
@@ -149,6 +160,8 @@ class Uci:
         match verb, path.split("."), sign:
             case "delete", [_, _, _], "":
                 line = f"-{path}"
+            case "set", [_, _], "=":
+                line = f"{path}={quoted(value)}"
             case "set" | "add_list", [_, _, _], "=":
                 line = f"{path}{'+' if verb == 'add_list' else ''}={quoted(value)}"
             case _:
@@ -167,6 +180,14 @@ class Uci:
         if isinstance(value, str):
             return f"{value}\n"
         return " ".join(quoted(each) if re.search(r"\s", each) else each for each in value) + "\n"
+
+    def network(self, name: str) -> str:
+        """The type of a section of the file `network`."""
+        file = self.file.with_name("network")
+        sections = dict(named(parse(file.read_text()))) if file.exists() else {}
+        if name not in sections:
+            raise UciError("Entry not found")
+        return f"{sections[name].kind}\n"
 
     def show(self, only: str) -> str:
         lines = []
@@ -190,7 +211,12 @@ def apply(sections: list[Section], line: str) -> None:
     """Apply an uncommitted change in the form in which `uci changes` prints it."""
     is_delete = line.startswith("-")
     path, _, value = line.removeprefix("-").partition("=")
-    _, section, option = path.removesuffix("+").split(".")
+    match path.removesuffix("+").split("."):
+        case [_, section]:
+            sections.append(Section(shlex.split(value)[0], section))
+            return
+        case [_, section, option]:
+            pass
     options = find(sections, section).options
     if is_delete:
         if option not in options:
@@ -214,7 +240,7 @@ def uci(state: Path, argv: list[str]) -> int:
         else:
             quiet = quiet or argv[0] == "-q"
             argv = argv[1:]
-    tool = Uci(state / "config", deltas)
+    tool = Uci(state / "etc" / "config", deltas)
     if argv == ["batch"]:
         tool.batch(sys.stdin.read())
         return 0
@@ -243,7 +269,7 @@ def uci(state: Path, argv: list[str]) -> int:
 
 def loaded(state: Path) -> dict[str, object]:
     """The committed configuration in the form of netifd's status."""
-    sections = dict(named(parse((state / "config" / NAME).read_text())))
+    sections = dict(named(parse((state / "etc" / "config" / NAME).read_text())))
     status: dict[str, object] = {}
     for radio, device in sections.items():
         if device.kind != "wifi-device":
@@ -272,6 +298,9 @@ def ubus(state: Path, argv: list[str]) -> int:
                 (state / "starting").unlink()
                 running = {name: {**radio, "up": False, "pending": True} for name, radio in running.items()}
             print(json.dumps(running))
+            return 0
+        case ["call", "service", "delete", words]:
+            (state / "services" / json.loads(words)["name"]).unlink()
             return 0
         case ["call", _, "get_status"]:
             print(json.dumps({"status": "ENABLED"}))
@@ -311,14 +340,53 @@ def hook(_state: Path, _argv: list[str]) -> int:
     return 0
 
 
-PROGRAMS = {"uci": uci, "wifi": wifi, "ubus": ubus, "hook": hook}
+RC_COMMON = """#!/bin/sh
+initscript=$1 name=$(basename "$(readlink -f "$1")")
+boot() {{ start; }}
+procd_open_instance() {{ command=; }}
+procd_set_param() {{ [ "$1" != command ] || {{ shift; command=$*; }}; }}
+procd_close_instance() {{ echo "$command" > {state}/new-service && mv {state}/new-service {state}/services/"$name"; }}
+. "$initscript"
+start() {{ start_service; }}
+enable() {{ ln -sf ../init.d/"$name" {state}/etc/rc.d/S"$START$name"; }}
+"$2"
+"""
+
+
+def procd(state: Path, _argv: list[str]) -> int:
+    """Boot, and run the services until this process is killed. Prints a line after the boot."""
+    shutil.rmtree(state / "tmp", ignore_errors=True)
+    (state / "tmp").mkdir()
+    for service in (state / "services").iterdir():
+        service.unlink()
+    scripts = sorted((state / "etc" / "rc.d").iterdir())
+    for script in [each for each in scripts if each.name < "S20"]:
+        subprocess.run([script, "boot"], check=False)
+    (state / "running.json").write_text(json.dumps(loaded(state)))
+    print("booted", flush=True)
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    while True:
+        wanted = {file.name: file for file in (state / "services").iterdir()}
+        for name in [name for name in running if name not in wanted]:
+            running.pop(name).terminate()
+        for name, file in wanted.items():
+            if name not in running or running[name].poll() is not None:
+                running[name] = subprocess.Popen(shlex.split(file.read_text()))
+        time.sleep(0.02)
+
+
+PROGRAMS = {"uci": uci, "wifi": wifi, "ubus": ubus, "hook": hook, "procd": procd}
 
 
 def install(state: Path) -> Path:
     """Install the programs in a folder of STATE for a search path."""
     folder = state / "bin"
     folder.mkdir(parents=True)
-    for name in ("uci", "wifi", "ubus"):
+    for name in ("etc/config", "etc/init.d", "etc/rc.d", "services", "tmp"):
+        (state / name).mkdir(parents=True)
+    (state / "etc" / "rc.common").write_text(RC_COMMON.format(state=state))
+    (state / "etc" / "rc.common").chmod(0o755)
+    for name in ("uci", "wifi", "ubus", "procd"):
         command = shlex.join([sys.executable, "-I", "-S", __file__, str(state), name])
         (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (folder / name).chmod(0o755)

@@ -12,7 +12,7 @@ from pathlib import Path
 import access_point_hosts
 import openwrt_stand_in
 import pytest
-from access_point_hosts import BEFORE, SECRETS, inventory, reach
+from access_point_hosts import BEFORE, GUARD, SECRETS, inventory, reach
 
 from airtoll.labs import journal
 from airtoll.labs.journal import HostJournal
@@ -21,27 +21,30 @@ HOOK = """#!/bin/sh
 {python} -I -S {stand_in} {state} hook || exit 1
 cd {state} || exit
 case $AIRTOLL_ACTION in
-apply) [ -e earlier ] || cp config/wireless earlier; cat > given; env > environment; echo x > config/wireless ;;
-restore) if [ -e earlier ]; then mv earlier config/wireless; fi ;;
+apply) [ -e earlier ] || cp etc/config/wireless earlier; cat > given; env > environment; echo x > etc/config/wireless ;;
+restore) if [ -e earlier ]; then mv earlier etc/config/wireless; fi ;;
 esac
 """
 
-STEPS = 20
+STEPS = 21
 """The commands of a measurement that switches OpenWrt twice and restores it: uci show, changes, batch and commit, wifi,
-ubus until the network is up twice in a row; the last one is wifi for the restored configuration."""
+ubus until the network is up twice in a row; then wifi for the restored configuration, and ubus for the guard."""
+
+LOADS = STEPS - 1
+"""The command by which OpenWrt loads the restored configuration."""
 
 FAULTS = [
-    *({str(step): "controller"} for step in (1, 6, STEPS)),
-    *({str(step): "agent"} for step in (5, STEPS)),
+    *({str(step): "controller"} for step in (1, 6, LOADS)),
+    *({str(step): "agent"} for step in (5, LOADS)),
     {"14": "worker"},
-    *({str(step): "fail"} for step in (1, 6, STEPS)),
+    *({str(step): "fail"} for step in (1, 6, LOADS)),
     {"6": "controller", "7": "fail"},  # and the agent's reload fails
     {"6": "fail", "7": "controller"},
 ]
 MORE_FAULTS = [
     *({str(step): "controller"} for step in (2, 3, 4, 5, 10, 12, 13, 14, 15)),
     *({str(step): "agent"} for step in (2, 3, 4, 6, 12, 13, 14)),
-    *({str(step): "worker"} for step in (3, 5, STEPS)),
+    *({str(step): "worker"} for step in (3, 5, LOADS, STEPS)),
     *({str(step): "fail"} for step in (3, 4, 5, 13)),
 ]
 
@@ -71,10 +74,11 @@ def assert_restored(state: Path, running: str) -> None:
         assert opened.replay(lambda _: host) == []
         assert opened.pending() == []
     host.connection.close()
-    file = state / "config" / "wireless"
+    file = state / "etc" / "config" / "wireless"
     assert file.read_bytes() == BEFORE
     assert file.stat().st_mode & 0o777 == 0o640
     assert [entry.name for entry in file.parent.iterdir()] == ["wireless"]
+    assert not any((state / part).exists() for part in GUARD)
     assert not (state / "deltas").exists()
     assert (state / "running.json").read_text() == running
     assert (state / "leaks").read_text() == ""
@@ -93,7 +97,7 @@ def test_openwrt_is_restored(state: Path, faults: Mapping[str, str]) -> None:
     if not {"agent", "fail"} & set(
         faults.values()
     ):  # then the agent has restored its host without a controller
-        assert (state / "config" / "wireless").read_bytes() == BEFORE
+        assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
         assert (state / "running.json").read_text() == running
     assert_restored(state, running)
 
@@ -101,7 +105,7 @@ def test_openwrt_is_restored(state: Path, faults: Mapping[str, str]) -> None:
 def test_the_faults_cover_all_commands(state: Path) -> None:
     measure(state, "openwrt", {})
     assert len((state / "count").read_text()) == STEPS
-    assert (state / "config" / "wireless").read_bytes() == BEFORE
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
 
 
 @pytest.mark.parametrize(

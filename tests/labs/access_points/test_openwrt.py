@@ -33,12 +33,12 @@ def host(state: Path) -> Iterator[AgentHost]:
 
 
 def options(state: Path, section: str) -> dict[str, str | list[str]]:
-    sections = openwrt_stand_in.parse((state / "config" / "wireless").read_text())
+    sections = openwrt_stand_in.parse((state / "etc" / "config" / "wireless").read_text())
     return dict(openwrt_stand_in.named(sections))[section].options
 
 
 def config(state: Path) -> str:
-    return str(state / "config" / "wireless")
+    return str(state / "etc" / "config" / "wireless")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_mixed_ciphers_have_their_word() -> None:
 def test_the_network_is_offered_and_the_file_restored(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    point = OpenWrt(host, journal, SECTION, config(state))
+    point = OpenWrt(host, journal, SECTION, root=str(state))
     facts = point.switch(network("ccmp"))
     assert facts == {
         "kind": "openwrt",
@@ -120,23 +120,45 @@ def test_the_network_is_offered_and_the_file_restored(
         "sae_groups=19",
     ]
     point.restore()
-    file = state / "config" / "wireless"
+    file = state / "etc" / "config" / "wireless"
     assert file.read_bytes() == BEFORE
     assert file.stat().st_mode & 0o777 == 0o640
-    assert [entry.name for entry in (state / "config").iterdir()] == ["wireless"]
+    assert [entry.name for entry in (state / "etc" / "config").iterdir()] == ["wireless"]
     assert journal.pending() == []
     point.restore()
+
+
+def test_a_measurement_has_a_name_and_a_network_of_its_own(
+    state: Path, host: AgentHost, journal: HostJournal
+) -> None:
+    (state / "etc" / "config" / "network").write_text("config interface 'airtoll'\n\toption proto 'none'\n")
+    point = OpenWrt(host, journal, root=str(state))
+    facts = point.switch(network("open"))
+    assert facts["other_networks"] == 1
+    own = options(state, "airtoll")
+    assert {name: own[name] for name in ("device", "network", "mode", "ssid", "encryption")} == {
+        "device": "radio1",
+        "network": "airtoll",
+        "mode": "ap",
+        "ssid": "Bob's lab",
+        "encryption": "none",
+    }
+    assert options(state, SECTION)["encryption"] == "sae-mixed"
+    point.switch(network("ccmp"))
+    assert options(state, "airtoll")["encryption"] == "psk2+ccmp"
+    point.restore()
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
 
 
 def test_a_host_without_an_agent_is_reached_through_another_host(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     shell = ShellHost("router", host, ["sh", "-c"])
-    point = OpenWrt(shell, journal, SECTION, config(state))
+    point = OpenWrt(shell, journal, SECTION, root=str(state))
     point.switch(network("ccmp"))
     assert options(state, SECTION)["key"] == "it's the first secret"
     host.connection.close()
-    assert (state / "config" / "wireless").read_bytes() == BEFORE
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
 
 
 def test_a_host_whose_shell_has_no_connection_is_lost(host: AgentHost, journal: HostJournal) -> None:
@@ -148,44 +170,52 @@ def test_a_host_whose_shell_has_no_connection_is_lost(host: AgentHost, journal: 
 def test_a_file_that_its_owner_replaced_is_left_alone(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    point = OpenWrt(host, journal, SECTION, config(state))
+    point = OpenWrt(host, journal, SECTION, root=str(state))
     point.switch(network("ccmp"))
-    (state / "config" / "wireless").write_text("config wifi-device 'new'\n")
+    (state / "etc" / "config" / "wireless").write_text("config wifi-device 'new'\n")
     point.restore()
-    assert (state / "config" / "wireless").read_text() == "config wifi-device 'new'\n"
+    assert (state / "etc" / "config" / "wireless").read_text() == "config wifi-device 'new'\n"
 
 
 def test_a_measurement_goes_on_after_the_agent_was_killed(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
+    OpenWrt(host, journal, SECTION, root=str(state)).switch(network("ccmp"))
     os.kill(host.connection._transport.pid, signal.SIGKILL)
     new = reach(state, "ap")
-    point = OpenWrt(new, journal, SECTION, config(state))
+    point = OpenWrt(new, journal, SECTION, root=str(state))
     point.switch(network("sae"))
     point.restore()
     new.connection.close()
-    assert (state / "config" / "wireless").read_bytes() == BEFORE
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
     assert journal.pending() == []
 
 
 def test_a_host_without_the_file_is_not_taken_for_restored(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
-    (state / "config" / "wireless").rename(state / "elsewhere")
+    OpenWrt(host, journal, SECTION, root=str(state)).switch(network("ccmp"))
+    (state / "etc" / "config" / "wireless").rename(state / "elsewhere")
+    (state / "etc" / "airtoll").rename(state / "guard")  # another router answers at this address
     other = reach(state, "ap")
     assert journal.replay(lambda _: other) == [
         f"host ap: restoring the wireless configuration {config(state)}: {config(state)} is missing"
     ]
     assert len(journal.pending()) == 1
+    (state / "guard").rename(state / "etc" / "airtoll")
+    assert journal.replay(lambda _: other) == []
     other.connection.close()
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
 
 
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        (None, "has 2 access points: name one of: guests, @wifi-iface[1]"),
+        (
+            None,
+            "OpenWrt has no network 'airtoll', which keeps the measured stations apart from yours: create it "
+            "(docs/how-to/control-an-access-point.md), or name one by access_point.network",
+        ),
         ("radio0", "has no access point 'radio0'; it has: guests, @wifi-iface[1]"),
         ("guests", "radio0 is a radio of band 2g, and channel 44 is in 5g"),
     ],
@@ -194,7 +224,7 @@ def test_a_network_that_cannot_be_chosen_is_one_line(
     state: Path, host: AgentHost, journal: HostJournal, section: str | None, message: str
 ) -> None:
     with pytest.raises(AirtollError, match=r"^host ap: ") as raised:
-        OpenWrt(host, journal, section, config(state)).switch(network("ccmp"))
+        OpenWrt(host, journal, section, root=str(state)).switch(network("ccmp"))
     assert str(raised.value).endswith(message)
     assert journal.pending() == []
 
@@ -206,16 +236,16 @@ def test_uncommitted_changes_of_the_owner_are_not_committed(
     with pytest.raises(
         AirtollError, match="uncommitted changes: uci commit wireless, or uci revert wireless"
     ):
-        OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
-    assert (state / "config" / "wireless").read_bytes() == BEFORE
+        OpenWrt(host, journal, SECTION, root=str(state)).switch(network("ccmp"))
+    assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
 
 
 def test_settings_of_another_measurement_are_not_taken_for_the_owner_s(
     state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    OpenWrt(host, journal, SECTION, config(state)).switch(network("ccmp"))
+    OpenWrt(host, journal, SECTION, root=str(state)).switch(network("ccmp"))
     with pytest.raises(AirtollError, match="settings of an interrupted measurement"):
-        OpenWrt(host, journal, SECTION, config(state)).switch(network("sae"))
+        OpenWrt(host, journal, SECTION, root=str(state)).switch(network("sae"))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ RECORDED = json.loads((Path(__file__).parent / "recorded" / "uci-session.json").
 
 def test_the_stand_in_prints_and_writes_what_the_real_uci_did(tmp_path: Path) -> None:
     programs = openwrt_stand_in.install(tmp_path)
-    (tmp_path / "config").mkdir()
-    file = tmp_path / "config" / "wireless"
+    file = tmp_path / "etc" / "config" / "wireless"
     file.write_text(RECORDED["config"])
     for step in RECORDED["steps"]:
         argv = [str(tmp_path / "own") if word == "DELTAS" else word for word in step["argv"]]

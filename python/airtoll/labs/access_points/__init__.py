@@ -3,6 +3,7 @@
 - `base`: a network, and the interface of every kind of access point
 - `hostapd`: hostapd on a host that an agent serves
 - `openwrt`: the settings of OpenWrt, changed by uci and restored
+- `openwrt_guard`: what restores them on the router itself, without airtoll
 - `hook`: a command of the user
 - `prompt`: the user, who sets the access point by hand
 - `fixed`: an access point that nobody switches

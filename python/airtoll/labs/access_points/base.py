@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
+from airtoll.agent.processes import AgentProcess
 from airtoll.host import last_words
 from airtoll.labs.network import Network
 
@@ -85,6 +86,10 @@ class ShellHost:
         if done.returncode == _NO_CONNECTION:
             raise LostError(f"host {self.name}: {last_words(done.stderr, done.stdout)}")
         return done
+
+    def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
+        """Start a command."""
+        return self._through.popen(self._command(argv), stdin=stdin)
 
     def at_end(self, argv: Sequence[str], stdin: bytes | None = None) -> str:
         """Let the command run when the connection ends for any reason. Returns an identifier for `forget_at_end`."""

@@ -1,7 +1,9 @@
 """An access point with OpenWrt, whose wireless configuration is changed by uci and restored afterwards.
 
-The configuration file is restored octet for octet. A change also sets the unknown option `airtoll`, which OpenWrt
-ignores: a file without this option has been restored, or replaced by its owner, and is left alone.
+The measured network has a name and a network of its own unless the inventory names a section to change. The
+configuration file is restored octet for octet: by airtoll, or by the guard on the router (`openwrt_guard`). A change
+also sets the unknown option `airtoll`, which OpenWrt ignores: a file without this option has been restored, or replaced
+by its owner, and is left alone.
 """
 
 import json
@@ -17,10 +19,14 @@ from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs import hostapd
 from airtoll.labs.access_points import base
-from airtoll.labs.journal import HostChange, HostJournal, Runner
+from airtoll.labs.access_points.openwrt_guard import Guard, Heartbeat, Router
+from airtoll.labs.journal import HostChange, HostJournal
 from airtoll.labs.network import Network
 
 CONFIG: Final = "/etc/config/wireless"
+OWN: Final = "airtoll"
+"""The names of the section and, by default, of the network of a measurement."""
+
 _STATUS: Final = ("ubus", "call", "network.wireless", "status")
 _COMMAND_S: Final = 20.0
 _UP_S: Final = 60.0
@@ -38,20 +44,25 @@ if [ -s "$folder.errors" ]; then cat "$folder.errors" >&2; exit 1; fi
 uci -t "$folder" commit wireless
 """
 
-# Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input. The flag
-# remains while OpenWrt has not loaded the restored file.
+# Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input, and the folder
+# of the guard. The guard requires no space on the flash. The content is for a guard that is missing or damaged. The
+# flag remains while OpenWrt has not loaded the restored file.
 _RESTORE: Final = """
 umask 077
-flag=/tmp/$2.flag
+mark=$2 guard=$4/guard flag=/tmp/$2.flag
+has_guard() { grep -qsF "$mark" "$guard"; }
+if has_guard && sh "$guard" restore; then rm -rf "/tmp/$2" "/tmp/$2.errors"; exit 0; fi
 if [ ! -e "$1" ]; then echo "$1 is missing" >&2; exit 1; fi
 if grep -qF "$2" "$1"; then
     new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
     cp -p "$1" "$new" && cat > "$new" || exit
     if [ "$(wc -c < "$new")" -ne "$3" ]; then echo "the copy is not complete" >&2; exit 1; fi
-    : > "$flag" && mv "$new" "$1" && sync || exit
+    : > "$flag" && sync && mv "$new" "$1" && sync || exit
 fi
 rm -rf "/tmp/$2" "/tmp/$2.errors" "${1%/*}/.$2."*
-if [ -e "$flag" ]; then wifi reload && rm -f "$flag"; fi
+if [ -e "$flag" ]; then wifi reload && rm -f "$flag" || exit; fi
+if has_guard; then sh "$guard" restore || exit; fi
+if [ ! -e "$guard" ]; then rm -rf "$4"; fi
 """
 
 _BY_OTHERS: Final = (
@@ -82,15 +93,26 @@ class OpenWrt:
     name = "openwrt"
 
     def __init__(
-        self, host: Runner, journal: HostJournal, section: str | None = None, config: str = CONFIG
+        self,
+        host: Router,
+        journal: HostJournal,
+        section: str | None = None,
+        network: str = OWN,
+        root: str = "",
     ) -> None:
-        """`section` names the network, such as default_radio0 or @wifi-iface[1]; None is the only access point."""
+        """`section` names a network to change, such as default_radio0 or @wifi-iface[1].
+
+        Without it, the measurement has a section of its own, whose stations join the `network` of OpenWrt. `root` is
+        that of the router's file system.
+        """
         self._host = host
         self._journal = journal
         self._section = section
-        self._config = config
-        self._marker = f"airtoll-{secrets.token_hex(8)}"
+        self._network = network
+        self._config = f"{root}{CONFIG}"
+        self._guard = Guard(host, f"airtoll-{secrets.token_hex(8)}", root)
         self._change: HostChange | None = None
+        self._heartbeat: Heartbeat | None = None
 
     def obstacle(self, network: Network) -> str | None:
         """Return why OpenWrt cannot offer the network, or None if it can."""
@@ -101,18 +123,26 @@ class OpenWrt:
 
         Raises AirtollError if OpenWrt refuses the settings or does not offer the network in time.
         """
+        if self._change is not None and not self.is_up():
+            self.restore()  # the router has restored itself
         if self._change is None:
             self._journal.recover(self._host)
         sections = self._sections()
-        section, radio = self._chosen(sections)
-        self._check_band(sections[radio], radio, network)
+        section, radio = self._chosen(sections, network)
         if self._change is None:
-            self._change = self._keep()
-        of_network = {**_of_network(network), "airtoll": self._marker}
+            self._keep()
+        of_network = {**_of_network(network), "airtoll": self._guard.mark}
+        if self._section is None:
+            of_network |= {"device": radio, "network": self._network}
         of_radio = _of_radio(network)
-        obsolete = [name for name in _BY_OTHERS if name in sections[section]]
-        batch = _batch(section, of_network, radio, of_radio, obsolete)
-        self._do(["sh", "-c", _CHANGE, "sh", self._marker], "".join(f"{line}\n" for line in batch).encode())
+        obsolete = [name for name in _BY_OTHERS if name in sections.get(section, {})]
+        batch = [
+            *([] if section in sections else [f"set wireless.{section}=wifi-iface"]),
+            *_batch(section, of_network, radio, of_radio, obsolete),
+        ]
+        self._do(
+            ["sh", "-c", _CHANGE, "sh", self._guard.mark], "".join(f"{line}\n" for line in batch).encode()
+        )
         self._do(["wifi", "reload"])
         interface = self._wait_until_up(radio, of_network, of_radio)
         others = [
@@ -130,17 +160,26 @@ class OpenWrt:
         }
 
     def is_up(self) -> bool:
-        """True: its settings are stored, so a restart does not change them."""
-        return True
+        """Whether the router has the settings. It restores itself after a restart, or without heartbeats."""
+        return self._run(["grep", "-qF", self._guard.mark, self._config]).returncode == 0
 
     def restore(self) -> None:
-        """Restore the configuration. Raises AirtollError if that fails; then the journal keeps it."""
+        """Restore the configuration. Raises AirtollError if that fails; then the journal keeps it.
+
+        The heartbeat ends in any case, so the guard on the router repeats what failed.
+        """
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            self._heartbeat = None
         if self._change is not None:
             self._change.revert()
             self._change = None
 
-    def _keep(self) -> HostChange:
-        """Register the present configuration. Raises AirtollError if its owner or another airtoll is changing it."""
+    def _keep(self) -> None:
+        """Register the present configuration, and install the guard on the router.
+
+        Raises AirtollError if the owner or another airtoll is changing the configuration, or if the flash is full.
+        """
         if self._do(["uci", "changes", "wireless"]).strip():
             raise AirtollError(
                 f"host {self._host.name}: wireless has uncommitted changes: "
@@ -152,38 +191,65 @@ class OpenWrt:
                 f"host {self._host.name}: {self._config} has the settings of an interrupted measurement, which the "
                 "journal of another inventory or machine restores"
             )
-        argv = ["sh", "-c", _RESTORE, "sh", self._config, self._marker, str(len(content))]
-        return self._journal.before(self._host, f"the wireless configuration {self._config}", argv, content)
+        mark = self._guard.mark
+        argv = ["sh", "-c", _RESTORE, "sh", self._config, mark, str(len(content)), self._guard.folder]
+        self._change = self._journal.before(
+            self._host, f"the wireless configuration {self._config}", argv, content
+        )
+        try:
+            self._do(*self._guard.install())
+        except AirtollError:
+            self.restore()
+            raise
+        self._heartbeat = Heartbeat(self._guard)
 
     def _sections(self) -> dict[str, Options]:
         return parse(self._do(["uci", "show", "wireless"]).decode(errors="replace"))
 
-    def _chosen(self, sections: Mapping[str, Options]) -> tuple[str, str]:
-        """The section of the network and its radio."""
+    def _chosen(self, sections: Mapping[str, Options], network: Network) -> tuple[str, str]:
+        """The section of the network and its radio. The section of the measurement may not exist yet."""
+        if self._section is None:
+            return OWN, self._own_radio(sections, network)
         offered = {
             name: str(options.get("device"))
             for name, options in sections.items()
             if options.get("mode") == "ap" and options.get("device") in sections
         }
         where = f"host {self._host.name}: {self._config}"
-        if self._section is not None:
-            if self._section not in offered:
-                has = ", ".join(offered) or "none"
-                raise AirtollError(f"{where} has no access point {self._section!r}; it has: {has}")
-            return self._section, offered[self._section]
-        if len(offered) != 1:
+        if self._section not in offered:
             has = ", ".join(offered) or "none"
-            raise AirtollError(f"{where} has {len(offered)} access points: name one of: {has}")
-        return next(iter(offered.items()))
-
-    def _check_band(self, radio: Options, name: str, network: Network) -> None:
-        band = radio.get("band") or {"11a": "5g", "11g": "2g", "11b": "2g"}.get(str(radio.get("hwmode")))
-        wanted = "5g" if network.channel_mhz > 5000 else "2g"
+            raise AirtollError(f"{where} has no access point {self._section!r}; it has: {has}")
+        radio = offered[self._section]
+        band, wanted = _band(sections[radio]), _band_of(network)
         if band not in (None, wanted):
             raise AirtollError(
-                f"host {self._host.name}: {name} is a radio of band {band}, "
+                f"host {self._host.name}: {radio} is a radio of band {band}, "
                 f"and channel {network.channel} is in {wanted}"
             )
+        return self._section, radio
+
+    def _own_radio(self, sections: Mapping[str, Options], network: Network) -> str:
+        """The radio for a section of its own. Raises AirtollError if the router lacks it, or the network."""
+        where = f"host {self._host.name}"
+        if self._run(["uci", "-q", "get", f"network.{self._network}"]).returncode != 0:
+            raise AirtollError(
+                f"{where}: OpenWrt has no network {self._network!r}, which keeps the measured stations apart from "
+                "yours: create it (docs/how-to/control-an-access-point.md), or name one by access_point.network"
+            )
+        wanted = _band_of(network)
+        radios = [
+            name
+            for name, options in sections.items()
+            if any(other.get("device") == name for other in sections.values())
+            and _band(options) in (None, wanted)
+        ]
+        if len(radios) != 1:
+            has = ", ".join(radios) or "none"
+            raise AirtollError(
+                f"{where}: {len(radios)} radios of band {wanted} ({has}): name a network of one of them by "
+                "access_point.section"
+            )
+        return radios[0]
 
     def _wait_until_up(self, radio: str, of_network: Options, of_radio: Options) -> str:
         """Wait until OpenWrt offers the network. Returns the name of its interface."""
@@ -238,7 +304,18 @@ class OpenWrt:
             raise AirtollError(f"{self._doing(argv)}: no answer within {_COMMAND_S:.0f} s") from None
 
     def _doing(self, argv: Sequence[str]) -> str:
-        return f"host {self._host.name}: {'uci batch' if argv[0] == 'sh' else ' '.join(argv)}"
+        script = "uci batch" if _CHANGE in argv else "the guard"
+        return f"host {self._host.name}: {script if argv[0] == 'sh' else ' '.join(argv)}"
+
+
+def _band(radio: Options) -> str | None:
+    """The band of a radio; None if its options do not tell."""
+    band = radio.get("band") or {"11a": "5g", "11g": "2g", "11b": "2g"}.get(str(radio.get("hwmode")))
+    return None if band is None else str(band)
+
+
+def _band_of(network: Network) -> str:
+    return "5g" if network.channel_mhz > 5000 else "2g"
 
 
 def _obstacles(network: Network) -> Iterator[str]:
