@@ -1,9 +1,9 @@
-"""802.1X in lab linux: the lines of configuration files and the files for an EAP server and its stations.
+"""802.1X: the lines of configuration files and the files for an EAP server and its stations.
 
 The EAP server is part of hostapd, or it is FreeRADIUS on the access point's host, which hostapd asks by RADIUS. Each
-station checks the server's certificate against the CA and against the server's name. The certificates are data of this
-package and made by tools/certificates.sh. Their keys are public, as the passphrase of the labs is, so they must not
-protect a real network.
+station checks the server's certificate against the CA and against the server's name. The certificates of lab linux are
+data of this package, made by tools/certificates.sh. Their keys are public, as the passphrase of that lab is, so they
+must not protect a real network. Lab hosts makes certificates for each inventory (`own_secrets`).
 """
 
 import re
@@ -26,7 +26,9 @@ ANONYMOUS: Final = "anonymous@airtoll.example"
 RADIUS_READY: Final = "Ready to process requests"
 """The line of FreeRADIUS after its start."""
 
-_CERTIFICATES: Final = Path(__file__).with_name("certificates")
+PUBLIC: Final = Path(__file__).with_name("certificates")
+"""The folder of the certificates of lab linux, whose keys are public."""
+
 _CA: Final = "ca.pem"
 _SERVER: Final = "server.pem"  # certificate and key
 _CLIENT: Final = "client.pem"
@@ -56,12 +58,14 @@ def obstacle(level: str, profile: SecurityProfile) -> str | None:
     )
 
 
-def files(profile: SecurityProfile, folder: Path, password: str) -> Iterator[tuple[str, str]]:
+def files(
+    profile: SecurityProfile, folder: Path, password: str, certificates: Path = PUBLIC
+) -> Iterator[tuple[str, str]]:
     """Names and texts of the files in the folder that the configuration files refer to; none without 802.1X."""
     if not EAP & set(profile.akms):
         return
     for name in (_CA, _SERVER, _CLIENT):
-        yield name, (_CERTIFICATES / name).read_text(encoding="ascii")
+        yield name, (certificates / name).read_text(encoding="ascii")
     if profile.eap_server == "freeradius":
         yield "radiusd.conf", _radius(profile, folder, password)
     else:

@@ -36,6 +36,7 @@ from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, 
 from airtoll.labs.journal import HostJournal, Runner
 from airtoll.labs.monitor import Monitor
 from airtoll.labs.network import Network
+from airtoll.labs.own_secrets import certificates, make_certificates
 from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
@@ -391,6 +392,7 @@ class Hosts:
             qos=cell.phy in ("ht", "vht"),
             beacon_interval_tu=settings.beacon_interval or 100,
             country=table.country,
+            certificates=certificates(self.file),
         )
 
     def _made(self) -> AccessPoint:
@@ -419,6 +421,8 @@ class Hosts:
         self._network = None  # nothing is known of an access point that failed half-way
         if (obstacle := self._access_point.obstacle(network)) is not None:
             raise UsageError(obstacle)
+        if network.profile.eap is not None:
+            make_certificates(self.file)
         for station in self._stations.values():
             station.leave()
         of_radios: dict[str, Any] = {}

@@ -92,7 +92,7 @@ class HostJournal:
         """Open the journal. Raises UsageError if another airtoll has it open, AirtollError if it cannot be written."""
         self._folder = folder(inventory)
         self._inventory = inventory
-        with _reporting(self._folder):
+        with reporting(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _sync(self._folder.parent)
             self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -116,7 +116,7 @@ class HostJournal:
         file = self._folder / f"{self._next:06}.json"
         self._next += 1
         try:
-            with _reporting(file):
+            with reporting(file):
                 _write(file, restoring)
         except BaseException:  # the change is not made
             host.forget_at_end(kept)
@@ -186,12 +186,12 @@ def _outcome(reach: Callable[[str], Runner], name: str) -> Runner | AirtollError
         return error
 
 
-def folder(inventory: Path) -> Path:
-    """The folder of an inventory's journal: below $XDG_STATE_HOME, by default ~/.local/state."""
+def folder(inventory: Path, kind: str = "restore") -> Path:
+    """The folder of an inventory's journal, or of its `secrets`: below $XDG_STATE_HOME, by default ~/.local/state."""
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = inventory.resolve()
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()
-    return Path(home) / "airtoll" / "restore" / f"{path.stem}-{digest[:16]}"
+    return Path(home) / "airtoll" / kind / f"{path.stem}-{digest[:16]}"
 
 
 def pending(inventory: Path) -> list[Restoring]:
@@ -227,7 +227,7 @@ def _write(file: Path, restoring: Restoring) -> None:
 
 
 def _read(file: Path) -> Restoring:
-    with _reporting(file):
+    with reporting(file):
         content = file.read_text(encoding="utf-8")
     try:
         words = json.loads(content)
@@ -238,7 +238,7 @@ def _read(file: Path) -> Restoring:
 
 
 @contextmanager
-def _reporting(path: Path) -> Iterator[None]:
+def reporting(path: Path) -> Iterator[None]:
     """Turn an OSError into one line."""
     try:
         yield

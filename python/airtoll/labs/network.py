@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from airtoll.errors import UsageError
+from airtoll.labs.enterprise import PUBLIC
 from airtoll.study.factors import GuardInterval, Phy
 from airtoll.study.security import EAP, SecurityProfile
 
 _SSID_MAX_B: Final = 32
 _PASSPHRASE: Final = re.compile(r"[ -~]{8,63}")  # IEEE Std 802.11-2020, J.4.1
+# Characters with a meaning in the files of hostapd and FreeRADIUS: the end of a text, an escape, an expansion.
+_PASSWORD: Final = re.compile(r"[^\"\\%]*")
 _WEP_DIGITS: Final = {"wep40": 10, "wep104": 26}
 
 
@@ -35,6 +39,7 @@ class Network:
     qos: bool = True  # whether the stations send QoS Data frames
     beacon_interval_tu: int = 100
     country: str | None = None  # of the regulatory domain; None leaves the host's own
+    certificates: Path = PUBLIC  # the folder of 802.1X's
 
     def __post_init__(self) -> None:
         octets = self.ssid.encode()
@@ -51,12 +56,24 @@ class Network:
             raise UsageError(
                 f"security '{self.level}': its passphrase must be 8 to 63 printable ASCII characters"
             )
+        elif self.has_password and not (
+            _PASSPHRASE.fullmatch(self.secret) and _PASSWORD.fullmatch(self.secret)
+        ):
+            raise UsageError(
+                f"security '{self.level}': its EAP password must be 8 to 63 printable ASCII characters without "
+                '", \\ and %'
+            )
 
     @property
     def has_passphrase(self) -> bool:
         """Whether the keys derive from a passphrase."""
         akms = set(self.profile.akms)
         return bool(akms) and "owe" not in akms and not EAP & akms
+
+    @property
+    def has_password(self) -> bool:
+        """Whether stations authenticate by a password in a TLS tunnel (EAP-PEAP, EAP-TTLS)."""
+        return self.profile.eap in ("peap", "ttls")
 
     @property
     def channel_mhz(self) -> int:

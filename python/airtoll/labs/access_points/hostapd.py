@@ -69,7 +69,7 @@ class Hostapd:
         )
         files = [
             ("hostapd.conf", text),
-            *enterprise.files(network.profile, folder, network.secret),
+            *enterprise.files(network.profile, folder, network.secret, network.certificates),
         ]
         for name, content in files:
             self.host.put(str(folder / name), content.encode(), mode=0o600)

@@ -75,7 +75,7 @@ class OwnStation:
         control = folder / "wpa_supplicant"
         files = [
             ("wpa_supplicant.conf", hostapd.station(network, folder=folder, control=control)),
-            *enterprise.files(network.profile, folder, network.secret),
+            *enterprise.files(network.profile, folder, network.secret, network.certificates),
         ]
         for name, content in files:
             self.host.put(str(folder / name), content.encode(), mode=0o600)

@@ -1,0 +1,56 @@
+"""The secrets of an inventory, drawn at random when they are first required: the certificates of 802.1X.
+
+They are in $XDG_STATE_HOME/airtoll/secrets, by default ~/.local/state, in a folder that only the user can read. """
+
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.host import last_words
+from airtoll.labs.journal import folder, reporting
+
+_MAKE: Final = Path(__file__).with_name("certificates") / "make.sh"
+_TIMEOUT_S: Final = 60.0
+# A host may not know the time: many cards without a clock begin at a date of their firmware.
+_FROM: Final = "20200101000000Z"
+_UNTIL: Final = "20500101000000Z"
+
+
+def certificates(inventory: Path) -> Path:
+    """The folder of the inventory's CA and certificates (`enterprise.files`), whether they exist or not."""
+    return folder(inventory, "secrets") / "certificates"
+
+
+def make_certificates(inventory: Path) -> None:
+    """Make the CA and the certificates unless they exist. The key of the CA is not kept.
+
+    Raises UsageError without the command openssl, AirtollError if it fails or if the files cannot be written.
+    """
+    made = certificates(inventory)
+    if made.exists():
+        return
+    if shutil.which("openssl") is None:
+        raise UsageError("lab hosts with 802.1X requires the command 'openssl': apt-get install openssl")
+    with reporting(made):
+        made.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = Path(mkdtemp(dir=made.parent))  # with mode 0700
+        try:
+            done = subprocess.run(
+                ["sh", str(_MAKE), str(new), _FROM, _UNTIL],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+            )
+            if done.returncode != 0:
+                raise AirtollError(f"openssl: the certificates of 802.1X: {last_words(done.stderr)}")
+            with suppress(FileExistsError):
+                new.rename(made)
+        except subprocess.TimeoutExpired:
+            raise AirtollError(f"openssl: no certificates within {_TIMEOUT_S:.0f} s") from None
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
