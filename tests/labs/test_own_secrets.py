@@ -7,6 +7,7 @@ import pytest
 
 from airtoll.errors import UsageError
 from airtoll.labs import enterprise, own_secrets
+from airtoll.labs.access_points.prompt import settings
 from airtoll.labs.hosts import Hosts
 from airtoll.study.cell import Cell
 from airtoll.study.security import SecurityProfile
@@ -37,6 +38,26 @@ def lab(folder: Path, text: str = "a toll on the air") -> Hosts:
     (folder / "passphrase").write_text(text)
     (folder / "lab.toml").write_text(INVENTORY)
     return Hosts(folder / "lab.toml", profiles=PEAP)
+
+
+def test_a_wep_key_does_not_come_from_the_passphrase(tmp_path: Path, home: Path, cell: type[Cell]) -> None:
+    """The key of an inventory is stable. Inventories with the same passphrase, and both lengths, have unlike keys."""
+    wep40, wep104 = (cell(security=level, phy="ofdm", rate="54 Mbit/s") for level in ("wep40", "wep104"))
+    one, other = lab(tmp_path / "one"), lab(tmp_path / "other")
+    keys = [each._network_of(wep).secret for each in (one, other) for wep in (wep40, wep104)]
+    assert [len(key) for key in keys] == [10, 26, 10, 26]
+    assert len({key[:10] for key in keys}) == 4
+    again = lab(tmp_path / "one", "another passphrase")
+    assert [again._network_of(wep).secret for wep in (wep40, wep104)] == keys[:2]
+    files = [file for file in home.rglob("*") if file.is_file()]
+    assert sorted(file.name for file in files) == ["wep-104", "wep-104", "wep-40", "wep-40"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    assert {file.parent.stat().st_mode & 0o777 for file in files} == {0o700}
+
+
+def test_a_user_who_sets_the_access_point_sees_the_wep_key(tmp_path: Path, cell: type[Cell]) -> None:
+    network = lab(tmp_path)._network_of(cell(security="wep40", phy="ofdm", rate="54 Mbit/s"))
+    assert dict(settings(network))["WEP key 1"] == f"{network.secret} (hexadecimal)"
 
 
 def test_every_inventory_has_certificates_of_its_own(tmp_path: Path, home: Path, cell: type[Cell]) -> None:

@@ -31,12 +31,12 @@ from airtoll.labs.access_points.openwrt import OpenWrt
 from airtoll.labs.access_points.prompt import Prompt
 from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
 from airtoll.labs.base import Known, Link
-from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, key, pairs
+from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, pairs
 from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, passphrase
 from airtoll.labs.journal import HostJournal, Runner
 from airtoll.labs.monitor import Monitor
 from airtoll.labs.network import Network
-from airtoll.labs.own_secrets import certificates, make_certificates
+from airtoll.labs.own_secrets import certificates, make_certificates, wep_key
 from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
@@ -375,7 +375,7 @@ class Hosts:
         table = self.inventory.access_point
         octets = {"wep40": 5, "wep104": 13}.get(of_cipher.security)
         if octets is not None:
-            secret = key(f"airtoll WEP key {self._secret}", octets)
+            secret = wep_key(self.file, octets)
         elif table.kind == "fixed":
             secret = "not known here"  # noqa: S105 - nobody uses it
         else:

@@ -1,7 +1,11 @@
-"""The secrets of an inventory, drawn at random when they are first required: the certificates of 802.1X.
+"""The secrets of an inventory, drawn at random when they are first required: WEP keys and the certificates of 802.1X.
 
-They are in $XDG_STATE_HOME/airtoll/secrets, by default ~/.local/state, in a folder that only the user can read. """
+They are in $XDG_STATE_HOME/airtoll/secrets, by default ~/.local/state, in a folder that only the user can read. They
+have no relation to the passphrase of the inventory, so an attacker who breaks WEP learns nothing about the passphrase.
+"""
 
+import os
+import secrets
 import shutil
 import subprocess
 from contextlib import suppress
@@ -18,6 +22,25 @@ _TIMEOUT_S: Final = 60.0
 # A host may not know the time: many cards without a clock begin at a date of their firmware.
 _FROM: Final = "20200101000000Z"
 _UNTIL: Final = "20500101000000Z"
+
+
+def wep_key(inventory: Path, octets: int) -> str:
+    """The WEP key of the inventory with this number of octets, in hexadecimal digits.
+
+    Raises AirtollError if the file cannot be read or written.
+    """
+    file = folder(inventory, "secrets") / f"wep-{8 * octets}"
+    with reporting(file):
+        if not file.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = file.with_name(f"{file.name}.{os.getpid()}")
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+                stream.write(f"{secrets.token_hex(octets)}\n")
+            with suppress(FileExistsError):  # another airtoll has drawn a key
+                os.link(new, file)
+            new.unlink()
+        return file.read_text(encoding="ascii").strip()
 
 
 def certificates(inventory: Path) -> Path:

@@ -71,12 +71,15 @@ def _lines(settings: Mapping[str, str]) -> list[str]:
 
 
 def settings(network: Network) -> Iterator[tuple[str, str]]:
-    """The settings of a network, with the names that the pages of access points usually have. The secret is omitted."""
+    """The settings of a network, with the names that the pages of access points usually have.
+
+    The passphrase is omitted. A WEP key, which protects nothing, is shown: the user has it nowhere else.
+    """
     profile = network.profile
     yield "Network name (SSID)", network.ssid
     yield "Security", security(profile)
     if profile.cipher.startswith("wep"):
-        yield "WEP key 1", "the key in the inventory, in hexadecimal digits"
+        yield "WEP key 1", f"{network.secret} (hexadecimal)"
     if network.has_passphrase:
         yield "Password", "the passphrase in the inventory"
     if profile.akms and profile.cipher != "tkip":
