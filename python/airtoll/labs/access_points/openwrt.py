@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from airtoll.agent.connection import LostError
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs import hostapd
@@ -301,7 +302,7 @@ class OpenWrt:
         try:
             return self._host.run(argv, _COMMAND_S, stdin)
         except subprocess.TimeoutExpired:
-            raise AirtollError(f"{self._doing(argv)}: no answer within {_COMMAND_S:.0f} s") from None
+            raise LostError(f"{self._doing(argv)}: no answer within {_COMMAND_S:.0f} s") from None
 
     def _doing(self, argv: Sequence[str]) -> str:
         script = "uci batch" if _CHANGE in argv else "the guard"
