@@ -149,6 +149,13 @@ def test_links_in_a_result_create_and_remove_nothing_elsewhere(result: Path, tmp
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_plan_without_runs_is_one_line(airtoll: Airtoll, result: Path) -> None:
+    plan = json.loads((result / "plan.json").read_text())["plan"]
+    rewrite(result / "plan.json", plan={**plan, "runs": []})
+    done = airtoll("run", "--resume", "result")
+    assert (done.returncode, one_line(done)) == (2, "--resume: the plan in result has no runs")
+
+
 @pytest.mark.parametrize("name", ["plan.json", "study.toml"])
 def test_a_pipe_in_a_result_does_not_block(airtoll: Airtoll, result: Path, name: str) -> None:
     (result / name).unlink()

@@ -139,6 +139,8 @@ def _stored(
         option = next(option for option, is_given in given.items() if is_given)
         raise UsageError(f"{option}: the plan in {directory} cannot change")
     stored = Result.open(directory)
+    if not stored.plan.runs:
+        raise UsageError(f"--resume: the plan in {directory} has no runs")
     if inventory is not None:
         check_has_machines(stored.plan_record.lab)
         if stored.plan.inventory_sha256 not in (None, digest(inventory)):  # None: an earlier version
