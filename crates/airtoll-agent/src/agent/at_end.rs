@@ -17,6 +17,14 @@ use super::files;
 /// Time for one command.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// Pauses before the next attempts of commands that have failed: an access point that restarts its network is away for a
+/// moment. Together they are shorter than the time that airtoll gives the agent to end.
+const BACK_OFF: [Duration; 3] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
+
 /// Time between two looks at a running command.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -57,28 +65,38 @@ fn claim(file: &Path) -> io::Result<Option<File>> {
     Ok(is_kept.then_some(opened))
 }
 
-/// Runs the kept commands, the latest first. A command that fails does not keep the others from running.
+/// Runs the kept commands, the latest first. A command that fails does not keep the others from running. It is kept and
+/// runs again after each pause of `BACK_OFF`, unless the agent of a new connection forgets it during the pause.
 pub fn run(of_agent: &Path) {
+    for pause in BACK_OFF {
+        if run_all(of_agent).is_empty() {
+            return;
+        }
+        thread::sleep(pause);
+    }
+    for error in run_all(of_agent) {
+        super::complain(&io::Error::new(
+            error.kind(),
+            format!("restoring the host: {error}"),
+        ));
+    }
+}
+
+/// Runs the kept commands once. Returns the errors.
+fn run_all(of_agent: &Path) -> Vec<io::Error> {
     let entries = fs::read_dir(folder(of_agent)).into_iter().flatten();
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
-    for file in files.iter().rev() {
-        if let Err(error) = run_once(file) {
-            super::complain(&io::Error::new(
-                error.kind(),
-                format!("restoring the host: {error}"),
-            ));
-        }
-    }
+    let latest_first = files.iter().rev();
+    latest_first.filter_map(|file| run_once(file).err()).collect()
 }
 
 fn run_once(file: &Path) -> io::Result<()> {
     let Some(claimed) = claim(file)? else {
         return Ok(());
     };
-    let ran = run_kept(&claimed);
-    fs::remove_file(file)?;
-    ran
+    run_kept(&claimed)?;
+    fs::remove_file(file)
 }
 
 fn run_kept(mut file: &File) -> io::Result<()> {
@@ -94,15 +112,22 @@ fn run_kept(mut file: &File) -> io::Result<()> {
         .stderr(null())
         .spawn()?;
     let deadline = Instant::now() + LIMIT;
-    while child.try_wait()?.is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
         if Instant::now() >= deadline {
             child.kill()?;
             child.wait()?;
             return Err(io::Error::new(io::ErrorKind::TimedOut, program.clone()));
         }
         thread::sleep(POLL);
+    };
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("{program}: {status}")))
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -132,6 +157,35 @@ mod tests {
         forget(&forgotten).unwrap();
         run(own.path());
         assert_eq!(fs::read_to_string(log).unwrap(), "last\nfirst\n");
+    }
+
+    #[test]
+    fn a_command_that_fails_is_kept_and_runs_again() {
+        let own = Folder::reserve();
+        files::create(own.path()).unwrap();
+        let log = own.path().join("log");
+        let script = "echo >> $0; [ $(wc -l < $0) -eq 3 ]";
+        let argv = ["sh", "-c", script, &log.display().to_string()].map(str::to_owned);
+        let file = keep(own.path(), 1, &argv).unwrap();
+        assert_eq!(run_all(own.path()).len(), 1);
+        assert!(file.exists());
+        run(own.path());
+        assert_eq!(fs::read_to_string(&log).unwrap(), "\n\n\n");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_command_that_fails_can_be_forgotten_between_its_attempts() {
+        let own = Folder::reserve();
+        files::create(own.path()).unwrap();
+        let file = keep(own.path(), 1, &["false".to_owned()]).unwrap();
+        thread::scope(|scope| {
+            let running = scope.spawn(|| run(own.path()));
+            forget(&file).unwrap();
+            assert!(!file.exists());
+            running.join().unwrap();
+        });
+        assert!(run_all(own.path()).is_empty());
     }
 
     #[test]
