@@ -70,8 +70,8 @@ def inventory() -> Path:
     (JOB / "bin/ssh").write_text(SSH)
     (JOB / "bin/ssh").chmod(0o755)
     os.environ["PATH"] = f"{JOB}/bin:{os.environ['PATH']}"
-    (JOB / "passphrase").touch(mode=0o600)
-    (JOB / "passphrase").write_text("a toll on the air\n")
+    (TEMPORARY / "passphrase").touch(mode=0o600)
+    (TEMPORARY / "passphrase").write_text("a toll on the air\n")
     words = {
         "patience": 60,
         "hosts": {
