@@ -1,5 +1,6 @@
 """`airtoll hosts restore` reaches only the hosts that the journal names, and reports the changes that remain."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from cli_command import SMALL_STUDY, Airtoll, one_line
 
 from airtoll.labs import journal
 from airtoll.labs.journal import Restoring
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh (openssh-client) is missing")
 
 INVENTORY = """
 [hosts.sta]

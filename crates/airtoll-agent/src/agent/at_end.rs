@@ -1,8 +1,8 @@
 //! Commands that restore the host when the connection ends, for any reason: the controller may have been killed.
 //!
 //! The worker keeps them in the agent's folder, one file per command, where the supervisor finds them after the worker's
-//! end. A command runs while its file is locked, and the file is removed when the command has succeeded. So the agent of a new connection can
-//! wait for a command that an older agent is running, or keep it from running later.
+//! end. A command runs while its file is locked, and the file is removed when the command has succeeded. So the agent of
+//! a new connection can wait for a command that an older agent is running, or keep it from running later.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
