@@ -72,6 +72,7 @@ mod vectors;
 mod readme {}
 
 use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
 
 pub use association::{Association, Elements, Mismatch, Policy};
 pub use authenticator::Authenticator;
@@ -94,6 +95,20 @@ pub struct WrongPmk {
     pub akm: Akm,
     /// Length of the PMK in octets.
     pub found: usize,
+}
+
+/// How the caller of an access point's state machines tells stations apart. The address suffices if nobody else can use
+/// it. A caller whose network lets any host claim any address adds the place of the sender, so that frames from another
+/// place never change the state of a station.
+pub trait Peer: Copy + Ord + Into<MacAddr> {
+    /// The sender's address in the underlying network, as any octets. Anti-clogging tokens cover it.
+    fn place(self) -> Vec<u8>;
+}
+
+impl Peer for MacAddr {
+    fn place(self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 fn protection_of(association: &Association, pmk: &Pmk) -> Result<Protection, WrongPmk> {

@@ -18,11 +18,11 @@ pub enum Direction {
 
 /// An action for the caller. Actions must be executed in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum Output<P = MacAddr> {
     /// Send an EAPOL packet (EtherType 0x888E).
     Send {
         /// Destination address.
-        to: MacAddr,
+        to: P,
         /// The packet, without Ethernet or LLC header.
         packet: Vec<u8>,
         /// Seal the packet like data, with the last key installed for transmission, as in a rekey (12.6.14).
@@ -34,7 +34,7 @@ pub enum Output {
     /// frames under both keys may be in flight. If both keys have the same Key ID, the receiver must try both.
     InstallPairwise {
         /// The peer.
-        peer: MacAddr,
+        peer: P,
         /// Key ID: 0, or 0 and 1 alternately.
         key_id: KeyId,
         /// Cipher of the key.
@@ -47,7 +47,7 @@ pub enum Output {
     /// Stop receiving under this pairwise key: it was replaced some time ago, or was never used.
     Retire {
         /// The peer.
-        peer: MacAddr,
+        peer: P,
         /// The key.
         key: Key,
     },
@@ -90,12 +90,12 @@ pub enum Output {
     /// All keys are installed, so data may flow (the controlled port is open). Repeated after each new pairwise key.
     Established {
         /// The peer.
-        peer: MacAddr,
+        peer: P,
     },
     /// A handshake failed.
     Failed {
         /// The peer.
-        peer: MacAddr,
+        peer: P,
         /// The reason.
         reason: Failure,
         /// The previous keys remain valid, because only a new handshake beside the session failed. Otherwise the
@@ -106,7 +106,7 @@ pub enum Output {
     /// responsible for countermeasures.
     MichaelFailure {
         /// The station.
-        peer: MacAddr,
+        peer: P,
     },
 }
 

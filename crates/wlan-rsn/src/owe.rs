@@ -16,7 +16,7 @@ use wlan_frames::beacon::{elements, push_element};
 use wlan_frames::{FrameError, MacAddr};
 
 use crate::ecc::{self, Scalar};
-use crate::{Group, Pmk};
+use crate::{Group, Peer, Pmk};
 
 const ELEMENT_ID_EXTENSION: u8 = 255;
 const DH_PARAMETER: u8 = 32;
@@ -205,10 +205,12 @@ impl Station {
 }
 
 /// The access point's side. It keeps recent answers, so that a retransmitted request gets the same answer.
-pub struct AccessPoint {
+///
+/// `P` identifies a station to the caller.
+pub struct AccessPoint<P = MacAddr> {
     groups: Vec<Group>,
     capacity: usize,
-    answers: BTreeMap<MacAddr, Answered>,
+    answers: BTreeMap<P, Answered>,
     count: u64,
 }
 
@@ -219,7 +221,7 @@ struct Answered {
     pmk: Pmk,
 }
 
-impl fmt::Debug for AccessPoint {
+impl<P> fmt::Debug for AccessPoint<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccessPoint")
             .field("groups", &self.groups)
@@ -228,10 +230,10 @@ impl fmt::Debug for AccessPoint {
     }
 }
 
-impl AccessPoint {
+impl<P: Peer> AccessPoint<P> {
     /// Creates an access point that supports `groups` and keeps answers to `capacity` stations, dropping the oldest.
     #[must_use]
-    pub fn new(groups: &[Group], capacity: usize) -> AccessPoint {
+    pub fn new(groups: &[Group], capacity: usize) -> AccessPoint<P> {
         AccessPoint {
             groups: groups.to_vec(),
             capacity,
@@ -247,7 +249,7 @@ impl AccessPoint {
     }
 
     /// Forgets the answer to a station that has completed its handshake or has left.
-    pub fn forget(&mut self, station: MacAddr) {
+    pub fn forget(&mut self, station: P) {
         self.answers.remove(&station);
     }
 
@@ -257,7 +259,7 @@ impl AccessPoint {
     /// [`OweError`]; the Association Response must carry its [status](OweError::status).
     pub fn answer(
         &mut self,
-        station: MacAddr,
+        station: P,
         request: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Vec<u8>, Pmk), OweError> {

@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wlan_frames::MacAddr;
-
 use crate::Key;
 use crate::output::{Output, Timing};
 
@@ -16,13 +14,13 @@ pub(crate) struct Retiring(VecDeque<(Duration, Key)>);
 
 impl Retiring {
     /// Keeps a key for [`Timing::overlap`].
-    pub(crate) fn push(
+    pub(crate) fn push<P>(
         &mut self,
         key: Key,
-        peer: MacAddr,
+        peer: P,
         timing: &Timing,
         now: Duration,
-        outputs: &mut VecDeque<Output>,
+        outputs: &mut VecDeque<Output<P>>,
     ) {
         if self.0.len() == MAX
             && let Some((_, key)) = self.0.pop_front()
@@ -33,12 +31,12 @@ impl Retiring {
     }
 
     /// Retires all keys whose time is over.
-    pub(crate) fn expire(
+    pub(crate) fn expire<P: Copy>(
         &mut self,
-        peer: MacAddr,
+        peer: P,
         timing: &Timing,
         now: Duration,
-        outputs: &mut VecDeque<Output>,
+        outputs: &mut VecDeque<Output<P>>,
     ) {
         while self.next().is_some_and(|at| timing.is_due(at, now))
             && let Some((_, key)) = self.0.pop_front()

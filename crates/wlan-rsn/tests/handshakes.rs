@@ -104,7 +104,7 @@ fn an_access_point_with_only_sae_or_owe_requires_protected_management_frames() {
     let begins = |policy: &Policy| {
         let (timing, limits) = (Timing::default(), Limits::default());
         let elements = Elements::of(policy);
-        Authenticator::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
+        Authenticator::<MacAddr>::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
     };
     for akm in [Akm::Sae, Akm::Owe] {
         let plain = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128);
@@ -126,7 +126,7 @@ fn an_access_point_with_only_sae_or_owe_requires_protected_management_frames() {
 fn an_access_point_has_one_group_cipher_whose_keys_are_derived() {
     let begins = |elements: Elements| {
         let (timing, limits) = (Timing::default(), Limits::default());
-        Authenticator::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
+        Authenticator::<MacAddr>::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
     };
     let group = |suite| Policy {
         group: suite,

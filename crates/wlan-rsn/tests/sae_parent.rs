@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use common::TestRng;
 use wlan_frames::MacAddr;
-use wlan_rsn::Group;
 use wlan_rsn::sae::{
     Config, Event, Failure, Limits, Message, Method, Parent, Password, Reply, Sae, State, status, token_of,
 };
+use wlan_rsn::{Group, Peer};
 
 const ACCESS_POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 const METHODS: [Method; 2] = [Method::HashToElement, Method::HuntingAndPecking];
@@ -179,6 +179,85 @@ fn a_token_is_valid_for_its_address_for_one_to_two_minutes() {
         );
         assert_eq!(net.parent.open(), 1);
     }
+}
+
+/// A station as seen by an access point over UDP: its address, and the port from which it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct At(MacAddr, u16);
+
+impl From<At> for MacAddr {
+    fn from(At(address, _): At) -> MacAddr {
+        address
+    }
+}
+
+impl Peer for At {
+    fn place(self) -> Vec<u8> {
+        self.1.to_be_bytes().to_vec()
+    }
+}
+
+#[test]
+fn a_token_is_valid_for_its_place_and_exchanges_from_two_places_are_independent() {
+    let mut net = Net::new(Limits::default());
+    let limits = Limits {
+        threshold: 0,
+        ..Limits::default()
+    };
+    let (config, passwords) = (net.config.clone(), vec![net.password.clone()]);
+    let mut parent: Parent<At> = Parent::new(ACCESS_POINT, config, passwords, limits, [7; 32]);
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let [here, there] = [1, 2].map(|port| At(STATION, port));
+    let mut with_own_token = |parent: &mut Parent<At>, from: At, commit: &[u8]| {
+        let reply = parent.receive(START, from, commit, &mut net.rng);
+        let commit = with_token(commit, &token_in(Method::HashToElement, &reply));
+        for elsewhere in [here, there] {
+            let is_answered = !parent
+                .receive(START, elsewhere, &commit, &mut net.rng)
+                .frames
+                .is_empty();
+            assert_eq!(is_answered, elsewhere == from);
+        }
+        parent.receive(START, from, &commit, &mut net.rng)
+    };
+    let theirs = with_own_token(&mut parent, here, &commit);
+    let other = net.password.clone();
+    let peers = [STATION, ACCESS_POINT];
+    let (config, method) = (net.config.clone(), Method::HashToElement);
+    let (_, first) = Sae::initiate(START, peers, method, config, other, &mut TestRng(5)).unwrap();
+    with_own_token(&mut parent, there, &first.frames[0]);
+    assert_eq!(parent.open(), 2);
+    let confirm = station
+        .receive(START, &theirs.frames[0], &mut net.rng)
+        .frames
+        .pop()
+        .unwrap();
+    assert!(
+        parent
+            .receive(START, there, &confirm, &mut net.rng)
+            .event
+            .is_none()
+    );
+    let end = parent.receive(START, here, &confirm, &mut net.rng);
+    assert!(matches!(end.event, Some(Event::Accepted(_))));
+    assert_eq!((parent.is_open(here), parent.is_open(there)), (false, true));
+}
+
+#[test]
+fn a_new_exchange_displaces_the_oldest() {
+    let limits = Limits {
+        threshold: 100,
+        open: 3,
+        ..Limits::default()
+    };
+    let mut net = Net::new(limits);
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    // The order of the addresses differs from the order in time.
+    for n in [3, 1, 4, 2] {
+        assert_eq!(net.hear(START, forged(n), &commit).frames.len(), 1);
+    }
+    let open = [1, 2, 3, 4].map(|n| net.parent.is_open(forged(n)));
+    assert_eq!(open, [true, true, false, true]);
 }
 
 #[test]

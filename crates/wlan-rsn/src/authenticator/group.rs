@@ -168,7 +168,7 @@ impl Group {
     }
 
     /// Replaces the current keys by the next keys.
-    pub(super) fn settle(&mut self, address: MacAddr, outputs: &mut VecDeque<Output>) {
+    pub(super) fn settle<P>(&mut self, address: MacAddr, outputs: &mut VecDeque<Output<P>>) {
         if let Some(next) = self.next.take() {
             self.present = next;
             self.install(address, outputs);
@@ -176,7 +176,7 @@ impl Group {
     }
 
     /// Installs the current keys.
-    pub(super) fn install(&self, peer: MacAddr, outputs: &mut VecDeque<Output>) {
+    pub(super) fn install<P>(&self, peer: MacAddr, outputs: &mut VecDeque<Output<P>>) {
         outputs.push_back(Output::InstallGroup {
             peer,
             key_id: self.present.key_id,

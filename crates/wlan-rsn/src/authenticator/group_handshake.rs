@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use wlan_frames::MacAddr;
-
 use super::Authenticator;
 use super::station::{Kind, Slot, Station, Wait};
+use crate::Peer;
 
-impl Authenticator {
+impl<P: Peer> Authenticator<P> {
     /// Sends the newest group key to a station that has a session, lacks the key and is not receiving one (12.7.7.2).
-    pub(super) fn update_group(&mut self, address: MacAddr, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    pub(super) fn update_group(&mut self, peer: P, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let keys = self.group.told();
@@ -21,7 +20,7 @@ impl Authenticator {
             return;
         }
         session.wait = Some(Wait::new(Kind::Group(keys.generation), true));
-        self.send_again(address, Slot::Session, now);
+        self.send_again(peer, Slot::Session, now);
     }
 
     /// Starts transmission with the next group key once every station with a session has it (12.7.7.1).

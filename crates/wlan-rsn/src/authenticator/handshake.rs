@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
-use wlan_frames::MacAddr;
 use wlan_frames::eapol::KeyInfo;
 
 use super::station::{Answer, Handshake, Kind, MAX_ANSWERS, Session, Slot, Wait};
@@ -12,12 +11,12 @@ use super::{Authenticator, Elements};
 use crate::message::{Received, elements};
 use crate::output::{Direction, Discard, Failure, Output};
 use crate::protection::Ptk;
-use crate::{Association, Protocol};
+use crate::{Association, Peer, Protocol};
 
-impl Authenticator {
+impl<P: Peer> Authenticator<P> {
     /// Sends message 1, or repeats it; a repetition counts towards the number of tries.
-    pub(super) fn send_message_1(&mut self, address: MacAddr, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    pub(super) fn send_message_1(&mut self, peer: P, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let Some(handshake) = &mut station.handshake else {
@@ -25,7 +24,7 @@ impl Authenticator {
         };
         let first = Wait::new(Kind::One, handshake.sealed);
         if handshake.wait.get_or_insert(first).tries < self.timing.tries {
-            self.send_again(address, Slot::Handshake, now);
+            self.send_again(peer, Slot::Handshake, now);
         }
     }
 
@@ -36,13 +35,13 @@ impl Authenticator {
     /// [`Discard`]: the packet changed only counters.
     pub fn receive(
         &mut self,
-        address: MacAddr,
+        peer: P,
         packet: &[u8],
         sealed: bool,
         now: Duration,
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Discard> {
-        let station = self.stations.get(&address).ok_or(Discard::UnknownPeer)?;
+        let station = self.stations.get(&peer).ok_or(Discard::UnknownPeer)?;
         // Packets of a session are encrypted (12.6.14). There are two exceptions: a station that starts a new handshake
         // has no key, and wpa_supplicant sends message 4 of a rekey unencrypted, because it has replaced its record of
         // the old key by the new one, which it has not installed yet. The MIC of that message is under the new key.
@@ -63,9 +62,9 @@ impl Authenticator {
                 return Err(Discard::Unprotected);
             }
             return if received.has(KeyInfo::REQUEST) {
-                self.request(address, &received, now, rng)
+                self.request(peer, &received, now, rng)
             } else {
-                self.group_answer(address, &received, now)
+                self.group_answer(peer, &received, now)
             };
         }
         let is_message_4 = received.key.data.is_empty();
@@ -75,16 +74,16 @@ impl Authenticator {
             _ => {}
         }
         if is_message_4 {
-            self.message_4(address, &received, now)
+            self.message_4(peer, &received, now)
         } else {
-            self.message_2(address, &received, now)
+            self.message_2(peer, &received, now)
         }
     }
 
     /// 12.7.6.3.
-    fn message_2(&mut self, address: MacAddr, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
+    fn message_2(&mut self, peer: P, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
         let own = self.address;
-        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let station = self.stations.get_mut(&peer).ok_or(Discard::UnknownPeer)?;
         let handshake = station.handshake.as_mut().ok_or(Discard::Unexpected)?;
         let (counter, snonce) = (received.key.replay_counter, received.key.nonce);
         if !(handshake.first_1.unwrap_or(u64::MAX)..=handshake.last_1).contains(&counter) {
@@ -102,7 +101,7 @@ impl Authenticator {
         if handshake.snonces.len() == MAX_ANSWERS || handshake.snonces.contains(&snonce) {
             return Err(Discard::Unexpected);
         }
-        let ptk = handshake.derive(own, address, &snonce);
+        let ptk = handshake.derive(own, peer.into(), &snonce);
         if let Err(discard) = received.verify(&ptk) {
             handshake.wrong_mics = handshake.wrong_mics.saturating_add(1);
             return Err(discard);
@@ -110,10 +109,10 @@ impl Authenticator {
         let told = elements(received.key.data)?;
         // The station has proved that it holds the key: newer stations may no longer displace it.
         if let Some(order) = station.half_open.take() {
-            self.half_open.remove(&(order, address));
+            self.half_open.remove(&(order, peer));
         }
         if !is_same(&told, &handshake.association) {
-            self.fail(address, Slot::Handshake, Failure::ElementsDiffer, now);
+            self.fail(peer, Slot::Handshake, Failure::ElementsDiffer, now);
             return Ok(());
         }
         handshake.snonces.push(snonce);
@@ -124,17 +123,17 @@ impl Authenticator {
         };
         if let Some(before) = handshake.answer.replace(answer) {
             self.outputs.push_back(Output::Retire {
-                peer: address,
+                peer,
                 key: before.ptk.tk(),
             });
         }
-        self.send_message_3(address, now);
+        self.send_message_3(peer, now);
         Ok(())
     }
 
     /// 12.7.6.4.
-    fn send_message_3(&mut self, address: MacAddr, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    fn send_message_3(&mut self, peer: P, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let Some(handshake) = &mut station.handshake else {
@@ -149,14 +148,14 @@ impl Authenticator {
         handshake.wait = Some(Wait::new(Kind::Three, handshake.sealed));
         let outputs = &mut self.outputs;
         if let Some(answer) = &handshake.answer {
-            outputs.push_back(install(address, handshake, &answer.ptk, Direction::Receive));
+            outputs.push_back(install(peer, handshake, &answer.ptk, Direction::Receive));
         }
-        self.send_again(address, Slot::Handshake, now);
+        self.send_again(peer, Slot::Handshake, now);
     }
 
     /// 12.7.6.5.
-    fn message_4(&mut self, address: MacAddr, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
-        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+    fn message_4(&mut self, peer: P, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
+        let station = self.stations.get_mut(&peer).ok_or(Discard::UnknownPeer)?;
         let handshake = station.handshake.as_ref().ok_or(Discard::Unexpected)?;
         let (Some(answer), Some(wait)) = (&handshake.answer, &handshake.wait) else {
             return Err(Discard::Unexpected);
@@ -167,7 +166,7 @@ impl Authenticator {
         received.verify(&answer.ptk)?;
 
         self.outputs
-            .push_back(install(address, handshake, &answer.ptk, Direction::Transmit));
+            .push_back(install(peer, handshake, &answer.ptk, Direction::Transmit));
         let handshake = station.handshake.take().ok_or(Discard::Unexpected)?;
         let Handshake {
             association,
@@ -184,7 +183,7 @@ impl Authenticator {
         let before = station.session.take();
         if let Some(session) = &before {
             let (key, outputs) = (session.ptk.tk(), &mut self.outputs);
-            station.retiring.push(key, address, &self.timing, now, outputs);
+            station.retiring.push(key, peer, &self.timing, now, outputs);
         }
         let before = before.filter(|_| sealed);
         // A new WPA station has no group key yet.
@@ -203,22 +202,17 @@ impl Authenticator {
             wait: None,
         });
         if !is_opening {
-            self.outputs.push_back(Output::Established { peer: address });
+            self.outputs.push_back(Output::Established { peer });
         }
-        self.set_timer(address);
-        self.update_group(address, now);
+        self.set_timer(peer);
+        self.update_group(peer, now);
         self.settle_group();
         Ok(())
     }
 
     /// 12.7.7.3.
-    fn group_answer(
-        &mut self,
-        address: MacAddr,
-        received: &Received<'_>,
-        now: Duration,
-    ) -> Result<(), Discard> {
-        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+    fn group_answer(&mut self, peer: P, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
+        let station = self.stations.get_mut(&peer).ok_or(Discard::UnknownPeer)?;
         let session = station.session.as_mut().ok_or(Discard::Unexpected)?;
         let wait = session.wait.as_ref().ok_or(Discard::Unexpected)?;
         if !wait.is_of(received.key.replay_counter) {
@@ -230,11 +224,11 @@ impl Authenticator {
         }
         session.wait = None;
         if std::mem::take(&mut session.is_opening) {
-            self.outputs.push_back(Output::Established { peer: address });
+            self.outputs.push_back(Output::Established { peer });
         }
-        self.set_timer(address);
+        self.set_timer(peer);
         // A newer group key may exist by now.
-        self.update_group(address, now);
+        self.update_group(peer, now);
         self.settle_group();
         Ok(())
     }
@@ -242,12 +236,12 @@ impl Authenticator {
     /// Handles a station's request for new keys, or its report of a forged MIC (12.7.2 b 9, 10).
     fn request(
         &mut self,
-        address: MacAddr,
+        peer: P,
         received: &Received<'_>,
         now: Duration,
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Discard> {
-        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let station = self.stations.get_mut(&peer).ok_or(Discard::UnknownPeer)?;
         let session = station.session.as_mut().ok_or(Discard::Unexpected)?;
         let counter = received.key.replay_counter;
         if session.last_request.is_some_and(|last| counter <= last) {
@@ -265,9 +259,9 @@ impl Authenticator {
         }
         session.last_request = Some(counter);
         if is_report {
-            self.outputs.push_back(Output::MichaelFailure { peer: address });
+            self.outputs.push_back(Output::MichaelFailure { peer });
         } else if received.has(KeyInfo::PAIRWISE) {
-            self.rekey_pairwise(address, now, rng);
+            self.rekey_pairwise(peer, now, rng);
         } else {
             self.rekey_group(now, rng);
         }
@@ -275,7 +269,7 @@ impl Authenticator {
     }
 }
 
-fn install(peer: MacAddr, handshake: &Handshake, ptk: &Ptk, direction: Direction) -> Output {
+fn install<P>(peer: P, handshake: &Handshake, ptk: &Ptk, direction: Direction) -> Output<P> {
     Output::InstallPairwise {
         peer,
         key_id: handshake.key_id,

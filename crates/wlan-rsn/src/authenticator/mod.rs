@@ -37,7 +37,7 @@ use wlan_frames::rsn::RsnCapabilities;
 
 use crate::association::{Chosen, is_data_cipher};
 use crate::output::{Failure, Output, Timing};
-use crate::{Akm, Association, Elements, Key, Mismatch, Pmk, Protocol, WrongPmk};
+use crate::{Akm, Association, Elements, Key, Mismatch, Peer, Pmk, Protocol, WrongPmk};
 use group::Group;
 use station::{Kind, Slot, Station};
 
@@ -73,23 +73,23 @@ pub enum StartError {
     Full(usize),
 }
 
-/// The access point's side of the handshakes with all its stations.
-pub struct Authenticator {
+/// The access point's side of the handshakes with all its stations. `P` identifies a station to the caller.
+pub struct Authenticator<P = MacAddr> {
     address: MacAddr,
     elements: Elements,
     timing: Timing,
     limits: Limits,
     group: Group,
-    stations: BTreeMap<MacAddr, Station>,
+    stations: BTreeMap<P, Station>,
     /// The next deadline of each station that waits for something.
-    timers: BTreeSet<(Duration, MacAddr)>,
+    timers: BTreeSet<(Duration, P)>,
     /// Stations that have not answered yet, in the order of their starts.
-    half_open: BTreeSet<(u64, MacAddr)>,
+    half_open: BTreeSet<(u64, P)>,
     starts: u64,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<Output<P>>,
 }
 
-impl fmt::Debug for Authenticator {
+impl<P> fmt::Debug for Authenticator<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authenticator")
             .field("address", &self.address)
@@ -99,7 +99,7 @@ impl fmt::Debug for Authenticator {
     }
 }
 
-impl Authenticator {
+impl<P: Peer> Authenticator<P> {
     /// Creates an access point that advertises `elements`. It installs its first group key at once.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Authenticator {
         timing: Timing,
         limits: Limits,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Authenticator, Mismatch> {
+    ) -> Result<Authenticator<P>, Mismatch> {
         let (cipher, integrity) = group_ciphers(&elements)?;
         let mut authenticator = Authenticator {
             address,
@@ -138,7 +138,7 @@ impl Authenticator {
     /// [`StartError`].
     pub fn start(
         &mut self,
-        station: MacAddr,
+        station: P,
         elements: &Elements,
         pmk: &Pmk,
         now: Duration,
@@ -188,7 +188,7 @@ impl Authenticator {
     }
 
     /// The next action. Call this after each call of another function, until it returns `None`.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<Output<P>> {
         self.outputs.pop_front()
     }
 
@@ -207,7 +207,7 @@ impl Authenticator {
 
     /// Handles the passage of time.
     pub fn timeout(&mut self, now: Duration) {
-        let due: Vec<MacAddr> = {
+        let due: Vec<P> = {
             let early = self.timers.iter().take_while(|&&(at, _)| at <= now);
             let late = self
                 .timers
@@ -248,7 +248,7 @@ impl Authenticator {
     }
 
     /// Removes a station that is gone, with its keys.
-    pub fn remove(&mut self, station: MacAddr) {
+    pub fn remove(&mut self, station: P) {
         if self.stations.contains_key(&station) {
             self.drop_station(station);
             self.outputs.push_back(Output::Failed {
@@ -262,19 +262,19 @@ impl Authenticator {
 
     /// Starts to replace the pairwise key of a station. Returns false if it has none yet, or a handshake is in
     /// progress.
-    pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) -> bool {
+    pub fn rekey_pairwise(&mut self, station: P, now: Duration, rng: &mut dyn CryptoRng) -> bool {
         self.replace_pairwise(station, None, now, rng)
     }
 
     /// Starts to replace the PMK and the pairwise key of a station that has authenticated again. Returns false if it has
     /// no key yet, a handshake is in progress, or the key management does not support the PMK.
-    pub fn renew_pmk(&mut self, station: MacAddr, pmk: &Pmk, now: Duration, rng: &mut dyn CryptoRng) -> bool {
+    pub fn renew_pmk(&mut self, station: P, pmk: &Pmk, now: Duration, rng: &mut dyn CryptoRng) -> bool {
         self.replace_pairwise(station, Some(pmk), now, rng)
     }
 
     fn replace_pairwise(
         &mut self,
-        station: MacAddr,
+        station: P,
         pmk: Option<&Pmk>,
         now: Duration,
         rng: &mut dyn CryptoRng,
@@ -307,7 +307,7 @@ impl Authenticator {
         if !self.group.begin_rekey(rng) {
             return false;
         }
-        let stations: Vec<MacAddr> = self.stations.keys().copied().collect();
+        let stations: Vec<P> = self.stations.keys().copied().collect();
         for station in stations {
             self.update_group(station, now);
         }
@@ -337,30 +337,30 @@ impl Authenticator {
     }
 
     /// Retransmits or gives up the overdue messages of a station.
-    fn expire(&mut self, address: MacAddr, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    fn expire(&mut self, peer: P, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         station
             .retiring
-            .expire(address, &self.timing, now, &mut self.outputs);
+            .expire(peer, &self.timing, now, &mut self.outputs);
         let overdue = station.waits().map(|wait| {
             wait.filter(|wait| self.timing.is_due(wait.deadline, now))
                 .map(|wait| wait.tries >= self.timing.tries)
         });
         for (slot, overdue) in [Slot::Handshake, Slot::Session].into_iter().zip(overdue) {
             match overdue {
-                Some(true) => self.give_up(address, slot, now),
-                Some(false) => self.send_again(address, slot, now),
+                Some(true) => self.give_up(peer, slot, now),
+                Some(false) => self.send_again(peer, slot, now),
                 None => {}
             }
         }
-        self.set_timer(address);
+        self.set_timer(peer);
     }
 
     /// Sends the pending message of a station with the next replay counter.
-    fn send_again(&mut self, address: MacAddr, slot: Slot, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    fn send_again(&mut self, peer: P, slot: Slot, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let timing = self.timing;
@@ -373,29 +373,29 @@ impl Authenticator {
         };
         if let Some((packet, sealed)) = station.send_again(slot, deadline, &self.elements, &self.group) {
             self.outputs.push_back(Output::Send {
-                to: address,
+                to: peer,
                 packet,
                 sealed,
             });
         }
-        self.set_timer(address);
+        self.set_timer(peer);
     }
 
     /// Ends a handshake or session after the last try without an answer.
-    fn give_up(&mut self, address: MacAddr, slot: Slot, now: Duration) {
-        let Some(station) = self.stations.get(&address) else {
+    fn give_up(&mut self, peer: P, slot: Slot, now: Duration) {
+        let Some(station) = self.stations.get(&peer) else {
             return;
         };
         let reason = match (slot, &station.handshake) {
             (Slot::Handshake, Some(handshake)) => handshake.why_no_answer(),
             _ => Failure::NoGroupAnswer,
         };
-        self.fail(address, slot, reason, now);
+        self.fail(peer, slot, reason, now);
     }
 
     /// Ends a failed handshake or session. A failed new handshake beside a session leaves the session unchanged.
-    fn fail(&mut self, address: MacAddr, slot: Slot, reason: Failure, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    fn fail(&mut self, peer: P, slot: Slot, reason: Failure, now: Duration) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let fresh = station.handshake.take_if(|handshake| !handshake.sealed);
@@ -403,45 +403,45 @@ impl Authenticator {
         if still_established {
             if let Some(answer) = fresh.and_then(|handshake| handshake.answer) {
                 let key = answer.ptk.tk();
-                self.outputs.push_back(Output::Retire { peer: address, key });
+                self.outputs.push_back(Output::Retire { peer, key });
             }
         } else {
-            self.drop_station(address);
+            self.drop_station(peer);
         }
-        self.set_timer(address);
+        self.set_timer(peer);
         self.outputs.push_back(Output::Failed {
-            peer: address,
+            peer,
             reason,
             still_established,
         });
-        self.update_group(address, now);
+        self.update_group(peer, now);
         self.settle_group();
     }
 
-    fn drop_station(&mut self, address: MacAddr) {
-        if let Some(station) = self.stations.remove(&address) {
+    fn drop_station(&mut self, peer: P) {
+        if let Some(station) = self.stations.remove(&peer) {
             if let Some(timer) = station.timer {
-                self.timers.remove(&(timer, address));
+                self.timers.remove(&(timer, peer));
             }
             if let Some(order) = station.half_open {
-                self.half_open.remove(&(order, address));
+                self.half_open.remove(&(order, peer));
             }
         }
     }
 
     /// Updates the timer of a station to its earliest deadline.
-    fn set_timer(&mut self, address: MacAddr) {
-        let Some(station) = self.stations.get_mut(&address) else {
+    fn set_timer(&mut self, peer: P) {
+        let Some(station) = self.stations.get_mut(&peer) else {
             return;
         };
         let waits = station.waits().map(|wait| wait.map(|wait| wait.deadline));
         let timer = waits.into_iter().chain([station.retiring.next()]).flatten().min();
         if timer != station.timer {
             if let Some(old) = station.timer {
-                self.timers.remove(&(old, address));
+                self.timers.remove(&(old, peer));
             }
             if let Some(new) = timer {
-                self.timers.insert((new, address));
+                self.timers.insert((new, peer));
             }
             station.timer = timer;
         }

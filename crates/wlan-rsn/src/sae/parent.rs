@@ -2,8 +2,8 @@
 //! 12.4.6, 12.4.8.6.1).
 //!
 //! Once [`Limits::threshold`] exchanges are open, a Commit costs only a keyed hash until its sender has shown that it
-//! receives frames sent to its address. The token is this hash of the address and the minute, so tokens are not
-//! stored.
+//! receives frames sent to its address and [place](Peer::place). The token is this hash of the address, the place and
+//! the minute, so tokens are not stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 use super::frame::{Commit, Message, status, token_rest};
 use super::instance::{CommitFault, Sae};
 use super::{Config, Method, Password, Reply, State};
+use crate::Peer;
 use crate::hash::{Hash, MAX_DIGEST_LEN, Octets};
 
 /// A token is valid for at least this time and at most twice as long.
@@ -32,8 +33,8 @@ const GIVEN_UP_FOR: Duration = Duration::from_secs(5);
 pub struct Limits {
     /// Number of open exchanges from which a Commit requires a token: dot11RSNASAEAntiCloggingThreshold.
     pub threshold: usize,
-    /// Maximum number of open exchanges. Further Commits are ignored until an exchange ends. As many abandoned
-    /// exchanges may be kept for a few seconds.
+    /// Maximum number of open exchanges. A further one displaces the oldest. As many abandoned exchanges may be kept for
+    /// a few seconds.
     pub open: usize,
     /// Maximum number of kept accepted exchanges; the oldest is dropped first. They are kept to repeat the last
     /// Confirm and to recognize their Commits.
@@ -51,28 +52,35 @@ impl Default for Limits {
     }
 }
 
-/// The exchanges of one access point.
-pub struct Parent {
+/// The exchanges of one access point. `P` identifies a station to the caller.
+pub struct Parent<P = MacAddr> {
     own: MacAddr,
     config: Arc<Config>,
     passwords: Vec<Arc<Password>>,
     limits: Limits,
     token_key: Zeroizing<[u8; 32]>,
-    open: BTreeMap<MacAddr, Sae>,
-    accepted: BTreeMap<MacAddr, Ended>,
+    open: BTreeMap<P, Numbered>,
+    accepted: BTreeMap<P, Numbered>,
     /// The last abandoned exchange of each station, and how long to keep it. The station may continue it. If the
     /// station has started another exchange, its late frames of the abandoned exchange can still be recognized.
-    given_up: BTreeMap<MacAddr, (Duration, Sae)>,
-    /// Number of accepted exchanges so far.
-    ended: u64,
+    given_up: BTreeMap<P, (Duration, Sae)>,
+    /// Number of exchanges that were opened or accepted so far.
+    count: u64,
 }
 
-struct Ended {
+/// An exchange with its position in the order in which they were opened or accepted.
+struct Numbered {
     number: u64,
     sae: Sae,
 }
 
-impl fmt::Debug for Parent {
+/// The exchange with the smallest number.
+fn oldest<P: Copy>(exchanges: &BTreeMap<P, Numbered>) -> Option<P> {
+    let oldest = exchanges.iter().min_by_key(|(_, exchange)| exchange.number);
+    oldest.map(|(&peer, _)| peer)
+}
+
+impl<P> fmt::Debug for Parent<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parent")
             .field("own", &self.own)
@@ -82,7 +90,7 @@ impl fmt::Debug for Parent {
     }
 }
 
-impl Parent {
+impl<P: Peer> Parent<P> {
     /// Creates an access point with address `own`. A station that sends no identifier gets the password without an
     /// identifier. The `token_key` must be random and secret.
     #[must_use]
@@ -92,7 +100,7 @@ impl Parent {
         passwords: Vec<Arc<Password>>,
         limits: Limits,
         token_key: [u8; 32],
-    ) -> Parent {
+    ) -> Parent<P> {
         Parent {
             own,
             config,
@@ -102,7 +110,7 @@ impl Parent {
             open: BTreeMap::new(),
             accepted: BTreeMap::new(),
             given_up: BTreeMap::new(),
-            ended: 0,
+            count: 0,
         }
     }
 
@@ -114,7 +122,7 @@ impl Parent {
 
     /// Whether an exchange with this station is in progress.
     #[must_use]
-    pub fn is_open(&self, peer: MacAddr) -> bool {
+    pub fn is_open(&self, peer: P) -> bool {
         self.open.contains_key(&peer)
     }
 
@@ -133,27 +141,32 @@ impl Parent {
     /// The time for the next call of [`expire`](Self::expire); `None` if no timer is running.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
-        self.open.values().filter_map(Sae::deadline).min()
+        self.open.values().filter_map(|open| open.sae.deadline()).min()
     }
 
     /// Handles the timeout of one station, and returns its address and the reply. Call this until it returns `None`.
-    pub fn expire(&mut self, now: Duration) -> Option<(MacAddr, Reply)> {
+    pub fn expire(&mut self, now: Duration) -> Option<(P, Reply)> {
         self.given_up.retain(|_, (until, _)| *until > now);
         let is_due = |sae: &Sae| sae.deadline().is_some_and(|deadline| deadline <= now);
-        let (&peer, sae) = self.open.iter_mut().find(|(_, sae)| is_due(sae))?;
-        let reply = sae.expire(now);
+        let (&peer, open) = self.open.iter_mut().find(|(_, open)| is_due(&open.sae))?;
+        let reply = open.sae.expire(now);
         self.settle(now, peer);
         Some((peer, reply))
     }
 
     /// Forgets the accepted exchange of a station whose key is no longer used. A newer exchange with the station
     /// continues.
-    pub fn forget(&mut self, peer: MacAddr) {
+    pub fn forget(&mut self, peer: P) {
         self.accepted.remove(&peer);
     }
 
+    /// Drops the open exchange with a station, for example in favour of a newer station.
+    pub fn abandon(&mut self, peer: P) {
+        self.open.remove(&peer);
+    }
+
     /// Handles the body of an Authentication frame from `peer`.
-    pub fn receive(&mut self, now: Duration, peer: MacAddr, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
+    pub fn receive(&mut self, now: Duration, peer: P, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
         match Message::parse(body) {
             Ok(Message::Commit(commit)) => self.receive_commit(now, peer, &commit, body, rng),
             Ok(Message::ForeignCommit { group, method }) if self.takes(method) => {
@@ -183,13 +196,13 @@ impl Parent {
     fn receive_commit(
         &mut self,
         now: Duration,
-        peer: MacAddr,
+        peer: P,
         commit: &Commit<'_>,
         body: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Reply {
         let is_known = |sae: &Sae| sae.began_with(commit);
-        match self.open.get(&peer) {
+        match self.open.get(&peer).map(|open| &open.sae) {
             Some(sae) if is_known(sae) => return self.pass_on(now, peer, body, rng),
             // Another Commit comes from another sender, unless the station is silent: it may have restarted.
             Some(sae) if !sae.is_silent() => return Reply::default(),
@@ -198,7 +211,7 @@ impl Parent {
         // A Commit of a completed exchange (12.4.8.6.1), a disabled method, or our own address.
         if self.accepted.get(&peer).is_some_and(|ended| is_known(&ended.sae))
             || !self.takes(commit.method)
-            || peer == self.own
+            || peer.into() == self.own
         {
             return Reply::default();
         }
@@ -208,10 +221,6 @@ impl Parent {
                 Some(token) if !self.is_token(now, peer, token) => return Reply::default(),
                 Some(_) => {}
             }
-        }
-        // A station that has restarted reuses its open exchange.
-        if self.open.len() >= self.limits.open && !self.open.contains_key(&peer) {
-            return Reply::default();
         }
         if let Some((_, sae)) = self.given_up.get_mut(&peer)
             && is_known(sae)
@@ -238,7 +247,7 @@ impl Parent {
             return refused(status::UNKNOWN_PASSWORD_IDENTIFIER);
         };
         let (config, password) = (self.config.clone(), password.clone());
-        match Sae::answer(now, [self.own, peer], config, password, commit, rng) {
+        match Sae::answer(now, [self.own, peer.into()], config, password, commit, rng) {
             Some(Ok((sae, reply))) => {
                 self.begin(now, peer, sae);
                 reply
@@ -254,23 +263,35 @@ impl Parent {
         method == Method::HashToElement || self.config.hunting_and_pecking
     }
 
-    fn pass_on(&mut self, now: Duration, peer: MacAddr, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
-        let Some(sae) = self.open.get_mut(&peer) else {
+    fn pass_on(&mut self, now: Duration, peer: P, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
+        let Some(open) = self.open.get_mut(&peer) else {
             return Reply::default();
         };
-        let reply = sae.receive(now, body, rng);
+        let reply = open.sae.receive(now, body, rng);
         self.settle(now, peer);
         reply
     }
 
-    /// Opens an exchange, which replaces the exchange of a silent station.
-    fn begin(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
-        if let Some(before) = self.open.insert(peer, sae) {
-            self.give_up(now, peer, before);
+    /// Opens an exchange, which replaces the exchange of a silent station, or displaces the oldest one.
+    fn begin(&mut self, now: Duration, peer: P, sae: Sae) {
+        let open = self.numbered(sae);
+        if let Some(before) = self.open.insert(peer, open) {
+            self.give_up(now, peer, before.sae);
+        }
+        if self.open.len() > self.limits.open
+            && let Some(oldest) = oldest(&self.open)
+        {
+            self.open.remove(&oldest);
         }
     }
 
-    fn give_up(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
+    fn numbered(&mut self, sae: Sae) -> Numbered {
+        let number = self.count;
+        self.count += 1;
+        Numbered { number, sae }
+    }
+
+    fn give_up(&mut self, now: Duration, peer: P, sae: Sae) {
         let oldest = self.given_up.iter().min_by_key(|(_, (until, _))| *until);
         if self.given_up.len() >= self.limits.open
             && !self.given_up.contains_key(&peer)
@@ -283,23 +304,21 @@ impl Parent {
     }
 
     /// Moves an exchange that has ended to the accepted or abandoned exchanges.
-    fn settle(&mut self, now: Duration, peer: MacAddr) {
-        match self.open.get(&peer).map(Sae::state) {
+    fn settle(&mut self, now: Duration, peer: P) {
+        match self.open.get(&peer).map(|open| open.sae.state()) {
             Some(State::Nothing) => {
-                if let Some(sae) = self.open.remove(&peer) {
-                    self.give_up(now, peer, sae);
+                if let Some(open) = self.open.remove(&peer) {
+                    self.give_up(now, peer, open.sae);
                 }
             }
             Some(State::Accepted) => {
                 self.given_up.remove(&peer);
-                if let Some(sae) = self.open.remove(&peer) {
-                    let number = self.ended;
-                    self.ended += 1;
-                    self.accepted.insert(peer, Ended { number, sae });
+                if let Some(open) = self.open.remove(&peer) {
+                    let accepted = self.numbered(open.sae);
+                    self.accepted.insert(peer, accepted);
                 }
-                let oldest = self.accepted.iter().min_by_key(|(_, ended)| ended.number);
                 if self.accepted.len() > self.limits.accepted
-                    && let Some((&oldest, _)) = oldest
+                    && let Some(oldest) = oldest(&self.accepted)
                 {
                     self.accepted.remove(&oldest);
                 }
@@ -308,18 +327,20 @@ impl Parent {
         }
     }
 
-    fn token(&self, peer: MacAddr, period: u64) -> Octets<MAX_DIGEST_LEN> {
-        Hash::Sha256.hmac(self.token_key.as_slice(), &[&period.to_le_bytes(), &peer.0])
+    fn token(&self, peer: P, period: u64) -> Octets<MAX_DIGEST_LEN> {
+        let address: MacAddr = peer.into();
+        let (period, place) = (period.to_le_bytes(), peer.place());
+        Hash::Sha256.hmac(self.token_key.as_slice(), &[&period, &address.0, &place])
     }
 
-    fn is_token(&self, now: Duration, peer: MacAddr, token: &[u8]) -> bool {
+    fn is_token(&self, now: Duration, peer: P, token: &[u8]) -> bool {
         let period = now.as_secs() / TOKEN_PERIOD_S;
         let is_of = |period| self.token(peer, period).ct_eq(token);
         let earlier = period.checked_sub(1).map_or(Choice::from(0), is_of);
         (is_of(period) | earlier).into()
     }
 
-    fn ask_for_token(&self, now: Duration, peer: MacAddr, commit: &Commit<'_>) -> Reply {
+    fn ask_for_token(&self, now: Duration, peer: P, commit: &Commit<'_>) -> Reply {
         let token = self.token(peer, now.as_secs() / TOKEN_PERIOD_S);
         one(&Message::TokenRequired {
             group: commit.group.number(),
