@@ -105,7 +105,7 @@ impl Sae {
     }
 
     /// Answers a Commit as an access point (12.4.8.6.3, event Com): with a Commit, and with a Confirm only after the
-    /// peer's Confirm, so that frames alternate. Returns `None` if the password does not support the Commit's group
+    /// peer's Confirm, so that frames alternate. Unlike in the standard, no timer repeats the Commit. Returns `None` if the password does not support the Commit's group
     /// and method.
     pub(super) fn answer(
         now: Duration,
@@ -187,15 +187,19 @@ impl Sae {
         self.deadline
     }
 
-    /// Handles a timeout: repeats the last message, or ends the exchange. Has no effect before the
-    /// [deadline](Self::deadline).
+    /// Handles a timeout: repeats the last message, or ends the exchange. A side that answers as an access point repeats
+    /// nothing. Has no effect before the [deadline](Self::deadline).
     pub fn expire(&mut self, now: Duration) -> Reply {
         let mut reply = Reply::default();
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return reply;
         }
-        self.is_silent = true;
-        if !self.may_repeat(now) {
+        let was_silent = std::mem::replace(&mut self.is_silent, true);
+        if self.is_answering() && !was_silent {
+            // The station repeats its Commit. Unasked repetitions would let a forged Commit draw several frames.
+            let rest = self.config.retransmit.saturating_mul(self.config.max_sync.into());
+            self.deadline = Some(now.saturating_add(rest));
+        } else if self.is_answering() || !self.may_repeat(now) {
             self.state = State::Nothing;
             self.deadline = None;
             self.secret = None;
@@ -271,6 +275,11 @@ impl Sae {
             Message::ForeignCommit { .. } | Message::GroupRefused { .. } => {}
         }
         reply
+    }
+
+    /// Whether this side has answered a Commit and waits for the first Confirm. Only an access point does.
+    fn is_answering(&self) -> bool {
+        self.state == State::Committed && self.met.is_some()
     }
 
     /// Whether no Commit of the peer has been accepted yet.
@@ -407,7 +416,10 @@ impl Sae {
             return false;
         }
         self.sync += 1;
-        self.deadline = Some(now.saturating_add(self.config.retransmit));
+        let next = now.saturating_add(self.config.retransmit);
+        // The end of a silent peer's exchange does not come nearer.
+        let end = self.deadline.filter(|_| self.is_answering() && self.is_silent);
+        self.deadline = end.max(Some(next));
         true
     }
 

@@ -4,6 +4,9 @@
 //! Once [`Limits::threshold`] exchanges are open, a Commit costs only a keyed hash until its sender has shown that it
 //! receives frames sent to its address and [place](Peer::place). The token is this hash of the address, the place and
 //! the minute, so tokens are not stored.
+//!
+//! An access point sends nothing by itself before a valid Confirm: it answers each Commit once and each repetition of the
+//! Commit once. A forged Commit therefore draws at most one frame, which is no longer than the Commit.
 
 use std::collections::BTreeMap;
 use std::fmt;
