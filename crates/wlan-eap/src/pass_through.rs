@@ -10,8 +10,8 @@
 //! ```
 //! - A Request is retransmitted until its Response arrives. A Response with another identifier is discarded, so a
 //!   repeated one does not reach the server twice.
-//! - The number of conversations, their duration and their number of round trips are bounded. If there are too many, a
-//!   new station displaces the one that has waited longest without sending its identity.
+//! - The number of conversations, their duration and their number of round trips are bounded. The caller decides which
+//!   conversation gives way to a new one ([`PassThrough::displace`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -72,11 +72,11 @@ pub enum Failure {
 
 /// An action for the caller.
 #[derive(Debug)]
-pub enum Output {
+pub enum Output<P = MacAddr> {
     /// Send an EAPOL PDU to a station.
     Send {
         /// The station.
-        station: MacAddr,
+        station: P,
         /// The PDU.
         pdu: Vec<u8>,
     },
@@ -85,7 +85,7 @@ pub enum Output {
     /// The server has authenticated a station.
     Authenticated {
         /// The station.
-        station: MacAddr,
+        station: P,
         /// The result of the method.
         msk: Msk,
         /// The station's identity, for the log.
@@ -96,7 +96,7 @@ pub enum Output {
     /// A conversation failed.
     Failed {
         /// The station.
-        station: MacAddr,
+        station: P,
         /// The reason.
         failure: Failure,
     },
@@ -132,14 +132,14 @@ impl Conversation {
     }
 }
 
-/// The conversations of an access point with all its stations.
-pub struct PassThrough {
-    client: Client,
-    conversations: BTreeMap<MacAddr, Conversation>,
-    outputs: VecDeque<Output>,
+/// The conversations of an access point with all its stations. `P` identifies a station to the caller.
+pub struct PassThrough<P = MacAddr> {
+    client: Client<P>,
+    conversations: BTreeMap<P, Conversation>,
+    outputs: VecDeque<Output<P>>,
 }
 
-impl std::fmt::Debug for PassThrough {
+impl<P> std::fmt::Debug for PassThrough<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PassThrough")
             .field("conversations", &self.conversations.len())
@@ -147,10 +147,10 @@ impl std::fmt::Debug for PassThrough {
     }
 }
 
-impl PassThrough {
+impl<P: Copy + Ord + Into<MacAddr>> PassThrough<P> {
     /// Forwards to the server of this client.
     #[must_use]
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: Client<P>) -> Self {
         Self {
             client,
             conversations: BTreeMap::new(),
@@ -160,11 +160,11 @@ impl PassThrough {
 
     /// Asks a station for its identity. A conversation in progress continues: any host could ask in the station's name.
     /// Returns false if there are too many conversations.
-    pub fn start(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) -> bool {
+    pub fn start(&mut self, station: P, now: Duration, rng: &mut dyn CryptoRng) -> bool {
         if self.conversations.contains_key(&station) {
             return true;
         }
-        if !self.make_room() {
+        if self.conversations.len() >= CONVERSATIONS {
             return false;
         }
         let identifier = (rng.next_u32() & 0xff) as u8;
@@ -186,36 +186,22 @@ impl PassThrough {
         true
     }
 
-    /// Ensures capacity for one more conversation. False if all stations have sent their identity.
-    fn make_room(&mut self) -> bool {
-        if self.conversations.len() < CONVERSATIONS {
-            return true;
-        }
-        let silent = self
-            .conversations
-            .iter()
-            .filter(|(_, one)| one.identity.is_empty());
-        let oldest = silent
-            .min_by_key(|(_, one)| one.until)
-            .map(|(&station, _)| station);
-        match oldest {
-            Some(station) => {
-                self.fail(station, Failure::Displaced);
-                true
-            }
-            None => false,
+    /// Ends a conversation in favour of another station.
+    pub fn displace(&mut self, station: P) {
+        if self.conversations.contains_key(&station) {
+            self.fail(station, Failure::Displaced);
         }
     }
 
     /// Ends a conversation without a result.
-    pub fn remove(&mut self, station: MacAddr) {
+    pub fn remove(&mut self, station: P) {
         self.conversations.remove(&station);
         self.client.forget(station);
     }
 
     /// Whether a conversation with a station is in progress.
     #[must_use]
-    pub fn is_open(&self, station: MacAddr) -> bool {
+    pub fn is_open(&self, station: P) -> bool {
         self.conversations.contains_key(&station)
     }
 
@@ -232,7 +218,7 @@ impl PassThrough {
     }
 
     /// The next action. Call this after each call of another function, until it returns `None`.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<Output<P>> {
         if let Some(datagram) = self.client.poll_send() {
             return Some(Output::Radius(datagram));
         }
@@ -251,7 +237,7 @@ impl PassThrough {
         for (station, event) in self.client.timeout(now) {
             self.answered(station, event, now);
         }
-        let due: Vec<MacAddr> = self
+        let due: Vec<P> = self
             .conversations
             .iter()
             .filter(|(_, one)| now >= one.due())
@@ -278,35 +264,37 @@ impl PassThrough {
         }
     }
 
-    /// Processes an EAP packet of a station.
-    pub fn receive(&mut self, station: MacAddr, octets: &[u8], now: Duration, rng: &mut dyn CryptoRng) {
+    /// Processes an EAP packet of a station. Returns whether the packet answers the pending Request.
+    pub fn receive(&mut self, station: P, octets: &[u8], now: Duration, rng: &mut dyn CryptoRng) -> bool {
         let Some(packet) = Packet::parse(octets) else {
-            return;
+            return false;
         };
         let Some(one) = self.conversations.get_mut(&station) else {
-            return;
+            return false;
         };
         if packet.code != Code::Response || packet.identifier != one.identifier || one.request.is_none() {
-            return;
+            return false;
         }
         if one.identity.is_empty() {
             match packet.data {
                 [kind::IDENTITY, identity @ ..] if (1..=IDENTITY_LEN).contains(&identity.len()) => {
                     one.identity = identity.to_vec();
                 }
-                _ => return,
+                _ => return false,
             }
         }
         let about = radius::Station {
-            address: station,
+            peer: station,
             identity: &one.identity,
             state: one.state.as_deref(),
         };
         // Padding is not part of the packet. Without capacity the station's Request is repeated.
         let octets = packet.build();
-        if self.client.send(about, &octets, now, rng) {
+        let is_sent = self.client.send(about, &octets, now, rng);
+        if is_sent {
             one.request = None;
         }
+        is_sent
     }
 
     /// Processes a datagram of the server.
@@ -316,7 +304,7 @@ impl PassThrough {
         }
     }
 
-    fn answered(&mut self, station: MacAddr, event: Event, now: Duration) {
+    fn answered(&mut self, station: P, event: Event, now: Duration) {
         let Some(one) = self.conversations.get_mut(&station) else {
             return;
         };
@@ -373,7 +361,7 @@ impl PassThrough {
         }
     }
 
-    fn ask(&mut self, station: MacAddr, packet: Vec<u8>, identifier: u8, now: Duration) {
+    fn ask(&mut self, station: P, packet: Vec<u8>, identifier: u8, now: Duration) {
         if let Some(one) = self.conversations.get_mut(&station) {
             let pdu = eapol::of_eap(&packet);
             one.identifier = identifier;
@@ -387,7 +375,7 @@ impl PassThrough {
     }
 
     /// Ends a conversation with a Failure (RFC 3748 section 4.2).
-    fn fail(&mut self, station: MacAddr, failure: Failure) {
+    fn fail(&mut self, station: P, failure: Failure) {
         if let Some(one) = self.conversations.get(&station) {
             let packet = Packet {
                 code: Code::Failure,

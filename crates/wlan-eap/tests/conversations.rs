@@ -184,15 +184,24 @@ fn a_repeated_response_reaches_the_server_once() {
 }
 
 #[test]
-fn conversations_are_bounded_and_silent_stations_give_way() {
+fn conversations_are_bounded_and_one_gives_way_if_the_caller_says_so() {
     let mut ap = access_point();
     let mut rng = TestRng(1);
     for n in 0..=u8::MAX {
         assert!(ap.start(station(n), Duration::from_millis(n.into()), &mut rng));
     }
-    assert!(ap.start(AP, Duration::from_secs(1), &mut rng));
     assert_eq!(ap.len(), pass_through::CONVERSATIONS);
-    assert!(!ap.is_open(station(0)), "the oldest gives way");
+    assert!(!ap.start(AP, Duration::from_secs(1), &mut rng));
+    ap.displace(station(7));
+    assert!(!ap.is_open(station(7)));
+    assert!(ap.start(AP, Duration::from_secs(1), &mut rng));
+    let outputs = std::iter::from_fn(|| ap.poll_output());
+    let told = outputs.filter(|output| match output {
+        pass_through::Output::Send { station: to, pdu } => *to == station(7) && pdu[4] == 4,
+        pass_through::Output::Failed { failure, .. } => *failure == pass_through::Failure::Displaced,
+        _ => false,
+    });
+    assert_eq!(told.count(), 2, "a Failure for the station, and an event");
 }
 
 proptest! {

@@ -34,9 +34,9 @@ impl Default for Timing {
 
 /// The description of a station in a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Station<'a> {
-    /// Its address: Calling-Station-Id.
-    pub address: MacAddr,
+pub struct Station<'a, P = MacAddr> {
+    /// The station as the caller identifies it. Its address is the Calling-Station-Id.
+    pub peer: P,
     /// Its identity: User-Name.
     pub identity: &'a [u8],
     /// The State of the last challenge.
@@ -68,8 +68,8 @@ pub enum Event {
     },
 }
 
-struct Pending {
-    station: MacAddr,
+struct Pending<P> {
+    station: P,
     packet: Vec<u8>,
     authenticator: [u8; 16],
     tries: u8,
@@ -77,18 +77,18 @@ struct Pending {
     refused: u32,
 }
 
-/// The client of one server. A station has at most one request in progress.
-pub struct Client {
+/// The client of one server. A station has at most one request in progress. `P` identifies a station to the caller.
+pub struct Client<P = MacAddr> {
     secret: Secret,
     timing: Timing,
     /// Attributes that are the same in all requests.
     common: Vec<(u8, Vec<u8>)>,
-    pending: BTreeMap<u8, Pending>,
+    pending: BTreeMap<u8, Pending<P>>,
     next_identifier: u8,
     outgoing: VecDeque<Vec<u8>>,
 }
 
-impl std::fmt::Debug for Client {
+impl<P> std::fmt::Debug for Client<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
             .field("pending", &self.pending.len())
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-impl Client {
+impl<P: Copy + Ord + Into<MacAddr>> Client<P> {
     /// A client that shares `secret` with its server, of the access point `own` with this SSID. `framed_mtu` is the
     /// maximum number of octets in an EAP packet to a station.
     #[must_use]
@@ -128,15 +128,24 @@ impl Client {
 
     /// Sends an EAP packet of a station. Returns false if all identifiers are in use, or the packet is too long. The
     /// station's previous request, if any, is forgotten.
-    pub fn send(&mut self, station: Station<'_>, eap: &[u8], now: Duration, rng: &mut dyn CryptoRng) -> bool {
-        self.forget(station.address);
+    pub fn send(
+        &mut self,
+        station: Station<'_, P>,
+        eap: &[u8],
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+    ) -> bool {
+        self.forget(station.peer);
         let free = (0..=u8::MAX).map(|n| self.next_identifier.wrapping_add(n));
         let Some(identifier) = free.into_iter().find(|id| !self.pending.contains_key(id)) else {
             return false;
         };
         let mut attributes = Attributes::default();
         attributes.push(attribute::USER_NAME, station.identity);
-        attributes.push(attribute::CALLING_STATION_ID, dashed(station.address).as_bytes());
+        attributes.push(
+            attribute::CALLING_STATION_ID,
+            dashed(station.peer.into()).as_bytes(),
+        );
         for (kind, value) in &self.common {
             attributes.push(*kind, value);
         }
@@ -152,7 +161,7 @@ impl Client {
         self.next_identifier = identifier.wrapping_add(1);
         self.outgoing.push_back(packet.clone());
         let pending = Pending {
-            station: station.address,
+            station: station.peer,
             packet,
             authenticator,
             tries: 1,
@@ -164,7 +173,7 @@ impl Client {
     }
 
     /// Drops the request of a station.
-    pub fn forget(&mut self, station: MacAddr) {
+    pub fn forget(&mut self, station: P) {
         self.pending.retain(|_, pending| pending.station != station);
     }
 
@@ -175,7 +184,7 @@ impl Client {
 
     /// Processes a datagram of the server. A datagram that does not answer a request, or was not made with the shared
     /// secret, has no effect.
-    pub fn receive(&mut self, datagram: &[u8]) -> Option<(MacAddr, Event)> {
+    pub fn receive(&mut self, datagram: &[u8]) -> Option<(P, Event)> {
         let identifier = Response::identifier(datagram)?;
         let pending = self.pending.get_mut(&identifier)?;
         let Some(response) = Response::parse(datagram, &pending.authenticator, &self.secret) else {
@@ -217,7 +226,7 @@ impl Client {
     }
 
     /// Retransmits requests, octet for octet, and gives up those without an answer.
-    pub fn timeout(&mut self, now: Duration) -> Vec<(MacAddr, Event)> {
+    pub fn timeout(&mut self, now: Duration) -> Vec<(P, Event)> {
         let mut over = Vec::new();
         let (timing, outgoing) = (self.timing, &mut self.outgoing);
         self.pending.retain(|_, pending| {
@@ -292,7 +301,7 @@ mod tests {
 
     fn send(client: &mut Client, station: MacAddr, eap: &[u8]) -> bool {
         let station = Station {
-            address: station,
+            peer: station,
             identity: b"me",
             state: Some(b"state"),
         };
