@@ -1,4 +1,4 @@
-//! State of an access point for each associated station.
+//! State of an access point for each station with a session.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,31 +6,26 @@ use std::time::Duration;
 use serde::Serialize;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_rsn::{Akm, Elements, Pmk};
+use wlan_rsn::{Akm, Pmk};
 
+use super::Installed;
+use super::joins::Claimant;
 use super::lease::{Lease, Prefix};
 use super::pace::Liveness;
-use super::{Endpoint, Installed};
 
-/// An associated station.
+/// A station that has shown that it has the key.
 #[derive(Debug)]
 pub struct Member {
-    /// Endpoint of its handshake. The data plane keeps the endpoint of its data.
-    pub endpoint: Endpoint,
+    /// Address and endpoint of its handshake. The data plane keeps the endpoint of its data.
+    pub peer: Claimant,
     /// Association identifier, 1 to 2007.
     pub aid: u16,
-    /// The PMK that the station has proved or must prove; `None` until the authentication server accepts the station.
-    pub pmk: Option<Pmk>,
-    /// The elements of the station's association.
-    pub elements: Elements,
     /// Time of the association.
     pub began: Duration,
     /// Maximum duration of the session, as the authentication server demands.
     pub session_timeout: Option<Duration>,
-    /// Time at which a member without a session is removed.
-    pub due: Duration,
-    /// Present once the station has shown that it has the key.
-    pub session: Option<Session>,
+    /// The session.
+    pub session: Session,
 }
 
 /// A station in the data plane.
@@ -58,7 +53,7 @@ pub struct Session {
 
 /// The session of a station, if it has one.
 pub fn session_of(members: &mut BTreeMap<MacAddr, Member>, station: MacAddr) -> Option<&mut Session> {
-    members.get_mut(&station)?.session.as_mut()
+    members.get_mut(&station).map(|member| &mut member.session)
 }
 
 /// State of a station.

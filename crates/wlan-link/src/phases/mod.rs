@@ -20,12 +20,14 @@
 //!
 //! - An access point keeps no state for a station until the station has shown that it is reachable. Open-system
 //!   authentication returns a [cookie](wlan_rsn::cookie), which the Association Request must present from the same
-//!   endpoint; SAE uses its anti-clogging tokens. No answer to an unprotected frame is longer than that frame, so the
-//!   access point cannot amplify a flood.
-//! - A station that has completed SAE associates from the endpoint that sent its Confirm, because any host can use
-//!   its address elsewhere.
-//! - Until a station has shown that it has the key, it has no address and no entry in the data plane, and newer
-//!   stations can displace it.
+//!   endpoint; SAE uses its anti-clogging tokens in the same way. No answer to an unprotected frame is longer than that
+//!   frame, and no timer repeats an answer before that, so the access point cannot amplify a flood.
+//! - A station that joins is identified by its address and its endpoint, because any host can use its address elsewhere.
+//!   Frames from another endpoint do not change its join.
+//! - Until a station has shown that it has the key, it has no address and no entry in the data plane. The number of such
+//!   stations is bounded, in total and per host, apart from the number of sessions. A newer one displaces the one that has
+//!   been silent for longest, of the host with the most.
+//! - A station accepts unprotected frames only from the endpoint of the access point that it joins.
 //! - With 802.1X, a station authenticates after its association. Until the authentication server accepts it, the access
 //!   point forwards its EAP packets and nothing else. A station with a session authenticates again in sealed frames.
 //! - A sealed frame or silence ends a session, never an unprotected frame (IEEE Std 802.11-2020 11.13). An
@@ -35,7 +37,7 @@
 //!   Deauthentication (11.3.3). After a restart of the access point, its stations therefore send an SA Query and then
 //!   reconnect.
 //! - A failure before keys exist may be forged. The exchange therefore ends by timeout, and the log states the last
-//!   reason received.
+//!   reason received. One failure never leads to a long backoff.
 //! - Addresses are assigned in a sealed Action frame once keys are installed. An attacker could change them in the
 //!   Association Response, and the standard has no field for them in message 3.
 //! - A station that has left cannot open group addressed packets for long: the access point then renews the group key.
@@ -43,6 +45,7 @@
 
 mod ap;
 mod frames;
+mod joins;
 mod lease;
 mod members;
 mod outbox;
@@ -314,7 +317,7 @@ impl Settings {
 
 /// Converts an output about group keys to an action of the data plane. Integrity group keys are not used, because a link
 /// protects no group addressed management frames.
-fn group_action(output: Output) -> Option<Action> {
+fn group_action<P>(output: Output<P>) -> Option<Action> {
     match output {
         Output::InstallGroup {
             peer,
@@ -340,7 +343,7 @@ struct Installed(Vec<(KeyId, Key)>);
 
 impl Installed {
     /// Converts an output about pairwise keys to an action of the data plane.
-    fn action(&mut self, output: Output) -> Option<Action> {
+    fn action<P: Into<MacAddr>>(&mut self, output: Output<P>) -> Option<Action> {
         match output {
             Output::InstallPairwise {
                 peer,
@@ -358,7 +361,7 @@ impl Installed {
                     wlan_rsn::Direction::Transmit => Direction::Transmit,
                 };
                 Some(Action::Install {
-                    peer,
+                    peer: peer.into(),
                     direction,
                     key_id,
                     suite,
@@ -369,7 +372,10 @@ impl Installed {
             Output::Retire { peer, key } => {
                 let at = self.0.iter().position(|(_, known)| *known == key)?;
                 let (key_id, _) = self.0.remove(at);
-                Some(Action::Retire { peer, key_id })
+                Some(Action::Retire {
+                    peer: peer.into(),
+                    key_id,
+                })
             }
             _ => None,
         }

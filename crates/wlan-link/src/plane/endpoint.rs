@@ -56,7 +56,7 @@ const SEND_TIMEOUT: libc::timeval = libc::timeval {
 };
 
 /// Network address of a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Endpoint {
     /// A UDP socket.
     Udp(SocketAddr),

@@ -6,7 +6,7 @@ use wlan_frames::MacAddr;
 use wlan_rsn::{Pmk, pmkid};
 
 use super::super::frames::reason;
-use super::super::members::session_of;
+use super::super::joins::{Claimant, Join};
 use super::{AccessPoint, Action, JOINING_FOR, Outcome, Phase};
 
 impl AccessPoint {
@@ -20,7 +20,7 @@ impl AccessPoint {
     }
 
     /// Asks a station to authenticate, if there is an authentication server. Returns false if too many do.
-    pub(super) fn start_eap(&mut self, station: MacAddr, rng: &mut dyn CryptoRng) -> bool {
+    pub(super) fn start_eap(&mut self, station: Claimant, rng: &mut dyn CryptoRng) -> bool {
         let now = self.now;
         self.eap.as_mut().is_none_or(|eap| eap.start(station, now, rng))
     }
@@ -28,32 +28,31 @@ impl AccessPoint {
     /// Processes an EAP packet. During a session, only sealed ones are from the station.
     pub(super) fn eap_packet(
         &mut self,
-        station: MacAddr,
+        station: Claimant,
         packet: &[u8],
         protected: bool,
         rng: &mut dyn CryptoRng,
     ) {
         let now = self.now;
-        if self.is_from(station, protected)
+        let has_session = self
+            .members
+            .get(&station.address)
+            .is_some_and(|member| member.peer == station);
+        if (protected || !has_session)
             && let Some(eap) = &mut self.eap
+            && eap.receive(station, packet, now, rng)
+            && let Some(join) = self.joins.get_mut(&station)
         {
-            eap.receive(station, packet, now, rng);
+            join.heard = now;
         }
     }
 
     /// Processes an EAPOL-Start of a station that has not authenticated yet.
-    pub(super) fn eap_wanted(&mut self, station: MacAddr, protected: bool, rng: &mut dyn CryptoRng) {
-        let is_new = self
-            .members
-            .get(&station)
-            .is_some_and(|member| member.pmk.is_none());
-        if is_new && self.is_from(station, protected) {
+    pub(super) fn eap_wanted(&mut self, station: Claimant, rng: &mut dyn CryptoRng) {
+        let is_new = |join: &Join| join.pmk.is_none() && join.association.is_some();
+        if self.joins.get(&station).is_some_and(is_new) {
             let _ = self.start_eap(station, rng);
         }
-    }
-
-    fn is_from(&mut self, station: MacAddr, protected: bool) -> bool {
-        protected || session_of(&mut self.members, station).is_none()
     }
 
     /// Performs the outputs of the conversations.
@@ -62,14 +61,14 @@ impl AccessPoint {
             match output {
                 Output::Radius(datagram) => self.outbox.push(Action::Radius(datagram)),
                 Output::Send { station, pdu } => {
-                    if let Some(member) = self.members.get(&station) {
-                        self.outbox.push(Action::Eapol {
-                            peer: station,
-                            to: member.endpoint,
-                            protected: member.session.as_ref().is_some_and(|session| session.established),
-                            pdu,
-                        });
-                    }
+                    let member = self.members.get(&station.address);
+                    let member = member.filter(|member| member.peer == station);
+                    self.outbox.push(Action::Eapol {
+                        peer: station.address,
+                        to: station.endpoint,
+                        protected: member.is_some_and(|member| member.session.established),
+                        pdu,
+                    });
                 }
                 Output::Authenticated {
                     station,
@@ -81,11 +80,11 @@ impl AccessPoint {
                         self.settings.common.credentials.akm(),
                         self.settings.common.address,
                     );
-                    let id = pmkid(akm, msk.pmk(), own, station).expect("802.1X defines a PMKID");
+                    let id = pmkid(akm, msk.pmk(), own, station.address).expect("802.1X defines a PMKID");
                     let pmk = Pmk::agreed(msk.pmk(), id).expect("a PMK has 32 octets");
                     let text = format!("the authentication server accepts {identity}");
                     self.outbox
-                        .log(Phase::Authentication, Outcome::Progress, station, text);
+                        .log(Phase::Authentication, Outcome::Progress, station.address, text);
                     self.authenticated(station, pmk, session_timeout, rng);
                 }
                 Output::Failed { station, failure } => self.not_authenticated(station, &failure),
@@ -96,38 +95,48 @@ impl AccessPoint {
 
     fn authenticated(
         &mut self,
-        station: MacAddr,
+        station: Claimant,
         pmk: Pmk,
         session_timeout: Option<std::time::Duration>,
         rng: &mut dyn CryptoRng,
     ) {
-        let Some(member) = self.members.get_mut(&station) else {
-            return;
-        };
-        member.pmk = Some(pmk.clone());
-        member.session_timeout = session_timeout;
-        if let Some(session) = &mut member.session {
+        let member = self.members.get_mut(&station.address);
+        if let Some(member) = member.filter(|member| member.peer == station) {
+            member.session_timeout = session_timeout;
             if !self.authenticator.renew_pmk(station, &pmk, self.now, rng) {
-                session.renewed = Some(pmk);
+                member.session.renewed = Some(pmk);
             }
             return;
         }
-        member.due = self.now + JOINING_FOR;
-        let elements = member.elements.clone();
-        if self.start_handshake(station, &elements, &pmk, rng).is_err() {
-            self.forget(station);
+        let Some(join) = self.joins.get_mut(&station) else {
+            return;
+        };
+        join.pmk = Some(pmk.clone());
+        join.session_timeout = session_timeout;
+        join.until = self.now + JOINING_FOR;
+        let elements = join
+            .association
+            .as_ref()
+            .map(|association| association.elements.clone());
+        let started = elements.map(|elements| self.start_handshake(station, &elements, &pmk, rng));
+        if !matches!(started, Some(Ok(()))) {
+            self.abandon(station);
         }
     }
 
-    fn not_authenticated(&mut self, station: MacAddr, failure: &Failure) {
-        let text = failure.to_string();
-        if session_of(&mut self.members, station).is_some() {
-            self.farewell(station, reason::AUTHENTICATION);
-            return self.end(station, &format!("not authenticated again: {text}"));
+    fn not_authenticated(&mut self, station: Claimant, failure: &Failure) {
+        let (address, text) = (station.address, failure.to_string());
+        let member = self.members.get(&address);
+        if member.is_some_and(|member| member.peer == station) {
+            self.farewell(address, reason::AUTHENTICATION);
+            return self.end(address, &format!("not authenticated again: {text}"));
         }
-        self.outbox
-            .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
-        self.forget(station);
+        // A displaced station has been reported.
+        if self.joins.contains_key(&station) {
+            self.outbox
+                .log_limited(self.now, Phase::Authentication, Outcome::Failed, address, text);
+        }
+        self.abandon(station);
     }
 
     /// Schedules the next authentication of a station with new keys.
@@ -141,8 +150,8 @@ impl AccessPoint {
             return;
         };
         let after = member.session_timeout.into_iter().chain(most).min();
-        if let (Some(session), Some(after)) = (&mut member.session, after) {
-            session.authenticate_at.get_or_insert(self.now + after);
+        if let Some(after) = after {
+            member.session.authenticate_at.get_or_insert(self.now + after);
         }
     }
 }

@@ -1,20 +1,18 @@
 //! Discovery, authentication and association: unprotected frames.
 
-use std::net::IpAddr;
-
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::authenticator::StartError;
-use wlan_rsn::{Association, Elements, Pmk, sae};
+use wlan_rsn::{Association, Elements, Peer, Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
-use super::super::members::{Member, session_of};
+use super::super::joins::{Associated, Claimant, Join, displaced};
+use super::super::members::session_of;
 use super::{
-    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, JOINING_FOR, PROVEN, PROVEN_FOR, Proof, microseconds,
+    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, Credentials, JOINING_FOR, Outcome, Phase, microseconds,
+    reason, sae_failure,
 };
-use super::{Credentials, Outcome, Phase, reason, sae_failure};
-use crate::plane::Endpoint;
 
 /// Refusal of an Association Request.
 pub(super) enum Refusal {
@@ -34,15 +32,15 @@ impl AccessPoint {
     /// Processes an unprotected management frame, which any host can send.
     pub(super) fn open(
         &mut self,
-        from: Endpoint,
+        from: Claimant,
         frame: &Management<'_>,
         octets: &[u8],
         rng: &mut dyn CryptoRng,
     ) {
         let own = self.settings.common.address;
-        let (station, len) = (frame.sa, octets.len());
+        let len = octets.len();
         if let Body::ProbeRequest { elements } = frame.body {
-            return self.answer_probe(from, station, elements, len);
+            return self.answer_probe(from, elements, len);
         }
         if frame.da != own || frame.bssid != own {
             return;
@@ -52,15 +50,15 @@ impl AccessPoint {
                 algorithm,
                 transaction,
                 ..
-            } => self.authentication(from, station, (algorithm, transaction), octets, rng),
-            Body::AssociationRequest { elements, .. } => self.association(from, station, elements, len, rng),
-            Body::Deauthentication { .. } | Body::Disassociation { .. } => self.query_session(station),
+            } => self.authentication(from, (algorithm, transaction), octets, rng),
+            Body::AssociationRequest { elements, .. } => self.association(from, elements, len, rng),
+            Body::Deauthentication { .. } | Body::Disassociation { .. } => self.query_session(from.address),
             _ => {}
         }
     }
 
     /// Answers a Probe Request for this network, or for any network.
-    fn answer_probe(&mut self, from: Endpoint, station: MacAddr, elements: &[u8], len: usize) {
+    fn answer_probe(&mut self, from: Claimant, elements: &[u8], len: usize) {
         let asked = Advertised::read(elements).ssid;
         if !asked.is_empty() && asked != self.settings.common.ssid {
             return;
@@ -72,8 +70,7 @@ impl AccessPoint {
             capability: CAPABILITY,
             elements: &elements,
         };
-        self.outbox
-            .send_answer(self.destination(station, from), len, body);
+        self.outbox.send_answer(self.destination(from), len, body);
     }
 
     /// Processes an unprotected claim that a session is over. It may be forged, so it only triggers an SA Query
@@ -89,20 +86,18 @@ impl AccessPoint {
 
     fn authentication(
         &mut self,
-        from: Endpoint,
-        station: MacAddr,
+        from: Claimant,
         (algorithm, transaction): (u16, u16),
         octets: &[u8],
         rng: &mut dyn CryptoRng,
     ) {
         let body = &octets[Management::HEADER_LEN..];
         if let (SAE, Some(sae)) = (algorithm, &mut self.sae) {
-            let reply = sae.receive(self.now, station, body, rng);
-            if sae.is_open(station) {
-                self.exchanges.insert(station, from);
+            let reply = sae.receive(self.now, from, body, rng);
+            if sae.is_open(from) {
+                self.enter(from);
             }
-            self.sae_replied(station, Some(from), reply);
-            return;
+            return self.sae_replied(from, reply);
         }
         if transaction != 1 {
             return;
@@ -110,7 +105,7 @@ impl AccessPoint {
         let (mut rest, mut code) = (Vec::new(), status::UNSUPPORTED_ALGORITHM);
         if algorithm == OPEN_SYSTEM && self.sae.is_none() {
             code = status::SUCCESS;
-            rest = frames::cookie(&self.cookies.issue(station, &octets_of(from), self.now));
+            rest = frames::cookie(&self.cookies.issue(from.address, &from.place(), self.now));
         }
         let body = Body::Authentication {
             algorithm,
@@ -119,61 +114,99 @@ impl AccessPoint {
             rest: &rest,
         };
         self.outbox
-            .send_answer(self.destination(station, from), octets.len(), body);
+            .send_answer(self.destination(from), octets.len(), body);
     }
 
     /// Sends the frames of an SAE reply and records its result.
-    pub(super) fn sae_replied(&mut self, station: MacAddr, to: Option<Endpoint>, reply: sae::Reply) {
-        if let Some(to) = to {
-            // A Commit answers a Commit, a Confirm answers a Confirm. A token or a refusal is shorter than its request.
-            self.outbox.send_sae(self.destination(station, to), &reply.frames);
-        }
-        if reply.event.is_some() {
-            self.exchanges.remove(&station);
-        }
+    pub(super) fn sae_replied(&mut self, station: Claimant, reply: sae::Reply) {
+        // A Commit answers a Commit, a Confirm answers a Confirm. A token or a refusal is shorter than its request.
+        self.outbox.send_sae(self.destination(station), &reply.frames);
         match reply.event {
             None => {}
             Some(sae::Event::Accepted(pmk)) => {
-                if let Some(endpoint) = to {
-                    self.remember_proof(station, pmk, endpoint);
+                self.enter(station);
+                if let Some(join) = self.joins.get_mut(&station) {
+                    join.pmk = Some(pmk);
+                    join.heard = self.now;
+                    join.until = self.now + JOINING_FOR;
                 }
+                let text = "knows the password (sae)";
+                self.outbox
+                    .log(Phase::Authentication, Outcome::Progress, station.address, text);
             }
             Some(sae::Event::Failed(failure)) => {
+                self.leave_unproven(station);
                 let text = sae_failure(failure, "the station");
-                self.outbox
-                    .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
+                self.outbox.log_limited(
+                    self.now,
+                    Phase::Authentication,
+                    Outcome::Failed,
+                    station.address,
+                    text,
+                );
             }
         }
     }
 
-    /// Keeps the PMK of a completed SAE exchange until the association, in place of the oldest if there are too many.
-    fn remember_proof(&mut self, station: MacAddr, pmk: Pmk, endpoint: Endpoint) {
-        let oldest = self.proven.iter().min_by_key(|(_, proof)| proof.until);
-        let oldest = oldest.map(|(&station, _)| station);
-        if self.proven.len() >= PROVEN
-            && let Some(oldest) = oldest
-        {
-            self.proven.remove(&oldest);
+    /// Adds a station to the joins, in place of another one if there are too many.
+    fn enter(&mut self, station: Claimant) {
+        if self.joins.contains_key(&station) {
+            return;
         }
-        let until = self.now + PROVEN_FOR;
-        self.proven.insert(station, Proof { pmk, endpoint, until });
-        self.outbox.log(
-            Phase::Authentication,
-            Outcome::Progress,
-            station,
-            "knows the password (sae)",
-        );
+        if let Some(oldest) = displaced(&self.joins, station.endpoint) {
+            if let Some(eap) = &mut self.eap {
+                eap.displace(oldest);
+            }
+            self.abandon(oldest);
+            let text = "dropped in favour of newer stations: too many are joining";
+            self.outbox.log_limited(
+                self.now,
+                Phase::Authentication,
+                Outcome::Failed,
+                oldest.address,
+                text,
+            );
+        }
+        let join = Join {
+            until: self.now + JOINING_FOR,
+            heard: self.now,
+            pmk: None,
+            session_timeout: None,
+            association: None,
+        };
+        self.joins.insert(station, join);
     }
 
-    fn association(
-        &mut self,
-        from: Endpoint,
-        station: MacAddr,
-        elements: &[u8],
-        len: usize,
-        rng: &mut dyn CryptoRng,
-    ) {
-        let (status, aid, elements) = match self.associate(from, station, elements, rng) {
+    /// Forgets a station whose first step has failed. A station that has completed an earlier step keeps its place.
+    fn leave_unproven(&mut self, station: Claimant) {
+        let is_unproven = |join: &Join| join.pmk.is_none() && join.association.is_none();
+        if self.joins.get(&station).is_some_and(is_unproven) {
+            self.joins.remove(&station);
+        }
+    }
+
+    /// Forgets a station that is joining. The caller performs the outputs of the handshakes.
+    pub(super) fn abandon(&mut self, station: Claimant) {
+        let Some(join) = self.joins.remove(&station) else {
+            return;
+        };
+        // Without an association, a session may have the same claimant.
+        if join.association.is_some() {
+            self.authenticator.remove(station);
+            if let Some(eap) = &mut self.eap {
+                eap.remove(station);
+            }
+            if let Some(owe) = &mut self.owe {
+                owe.forget(station);
+            }
+        }
+        if let Some(sae) = &mut self.sae {
+            sae.abandon(station);
+        }
+    }
+
+    fn association(&mut self, from: Claimant, elements: &[u8], len: usize, rng: &mut dyn CryptoRng) {
+        let (status, aid, elements) = match self.associate(from, elements, rng) {
             Ok((aid, element)) => (status::SUCCESS, aid | AID_BITS, element),
             Err(Refusal::Status(code, elements)) => (code, AID_BITS, elements),
             Err(Refusal::Silent) => return,
@@ -184,15 +217,13 @@ impl AccessPoint {
             aid,
             elements: &elements,
         };
-        self.outbox
-            .send_answer(self.destination(station, from), len, body);
+        self.outbox.send_answer(self.destination(from), len, body);
     }
 
-    /// Adds a station to the members and starts its handshake. Returns its AID and, for OWE, the element of the answer.
+    /// Associates a station and starts its handshake or 802.1X. Returns its AID and, for OWE, the element of the answer.
     fn associate(
         &mut self,
-        from: Endpoint,
-        station: MacAddr,
+        from: Claimant,
         elements: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<(u16, Vec<u8>), Refusal> {
@@ -201,61 +232,62 @@ impl AccessPoint {
             return Err(Refusal::Silent);
         }
         // Nothing is stored, computed or logged before the station has shown that it is reachable.
-        if !self.is_authenticated(from, station, &asked.cookie) {
+        if !self.is_authenticated(from, &asked.cookie) {
             return Err(status::NOT_AUTHENTICATED.into());
         }
-        self.check_session(station)?;
-        if !self.settings.addressing.admits(station) {
-            let text = "is not listed, and there is no pool";
-            self.outbox
-                .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
-            return Err(status::DECLINED.into());
+        self.check_session(from.address)?;
+        if !self.settings.addressing.admits(from.address) {
+            return Err(self.refused(from, status::DECLINED, "it is not listed, and there is no pool"));
         }
-        let (pmk, element) = self.pmk(from, station, elements, rng)?;
-        match &pmk {
-            Some(pmk) => self.start_handshake(station, &asked.elements, pmk, rng)?,
-            None => {
-                self.check_elements(station, &asked.elements)?;
-                if !self.start_eap(station, rng) {
-                    return Err(status::FULL.into());
-                }
-            }
+        if self.members.len() >= self.settings.stations {
+            return Err(self.refused(from, status::FULL, "the limit of stations is reached"));
         }
-        if self.proof(station, from).is_some() {
-            self.proven.remove(&station);
+        if let Err(mismatch) = Association::negotiate(&self.elements, &asked.elements) {
+            return Err(self.refused(from, mismatch.status_code(), mismatch));
         }
-        let aid = match self.members.get(&station) {
-            Some(member) => member.aid,
-            None => self.free_aid(),
+        let (pmk, element) = self.pmk(from, elements, rng)?;
+        self.enter(from);
+        let started = match &pmk {
+            Some(pmk) => self.start_handshake(from, &asked.elements, pmk, rng),
+            None if self.start_eap(from, rng) => Ok(()),
+            None => Err(self.refused(from, status::FULL, "too many stations authenticate")),
         };
+        if let Err(refusal) = started {
+            self.leave_unproven(from);
+            return Err(refusal);
+        }
+        let free_aid = self.free_aid();
+        let now = self.now;
         let joining_for = if pmk.is_some() {
             JOINING_FOR
         } else {
             AUTHENTICATING_FOR
         };
-        let member = Member {
-            endpoint: from,
-            aid,
-            pmk,
-            elements: asked.elements,
-            began: self.now,
-            session_timeout: None,
-            due: self.now + joining_for,
-            session: None,
+        let Some(join) = self.joins.get_mut(&from) else {
+            return Err(Refusal::Silent);
         };
-        self.members.insert(station, member);
+        let before = join.association.take();
+        // Only the first association advances the join: a station can repeat it for ever.
+        if before.is_none() {
+            join.heard = now;
+        }
+        join.until = now + joining_for;
+        join.pmk = pmk;
+        let aid = before.map_or(free_aid, |before| before.aid);
+        join.association = Some(Associated {
+            aid,
+            elements: asked.elements,
+            began: now,
+        });
         Ok((aid, element))
     }
 
     /// Whether the station has completed SAE from this endpoint, or presents a cookie that was sent there.
-    fn is_authenticated(&self, from: Endpoint, station: MacAddr, cookie: &[u8]) -> bool {
+    fn is_authenticated(&self, from: Claimant, cookie: &[u8]) -> bool {
         match &self.settings.common.credentials {
-            Credentials::Sae(_) => {
-                let is_here = |member: &Member| member.endpoint == from;
-                self.proof(station, from).is_some() || self.members.get(&station).is_some_and(is_here)
-            }
+            Credentials::Sae(_) => self.joins.get(&from).is_some_and(|join| join.pmk.is_some()),
             Credentials::Psk(_) | Credentials::Owe | Credentials::Eap(_) => {
-                self.cookies.check(station, &octets_of(from), cookie, self.now)
+                self.cookies.check(from.address, &from.place(), cookie, self.now)
             }
         }
     }
@@ -275,55 +307,48 @@ impl AccessPoint {
 
     pub(super) fn start_handshake(
         &mut self,
-        station: MacAddr,
+        station: Claimant,
         elements: &Elements,
         pmk: &Pmk,
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Refusal> {
         let started = self.authenticator.start(station, elements, pmk, self.now, rng);
-        started.map_err(|error| self.refused(station, &error))
+        started.map_err(|error| {
+            let code = match error {
+                StartError::Mismatch(mismatch) => mismatch.status_code(),
+                StartError::Full(_) | StartError::Pmk(_) => status::FULL,
+            };
+            self.refused(station, code, error)
+        })
     }
 
-    /// Refuses a station whose elements do not match, before it authenticates.
-    fn check_elements(&mut self, station: MacAddr, elements: &Elements) -> Result<(), Refusal> {
-        match Association::negotiate(&self.elements, elements) {
-            Ok(_) => Ok(()),
-            Err(mismatch) => Err(self.refused(station, &mismatch.into())),
-        }
-    }
-
-    fn refused(&mut self, station: MacAddr, error: &StartError) -> Refusal {
-        let code = match error {
-            StartError::Mismatch(mismatch) => mismatch.status_code(),
-            StartError::Full(_) | StartError::Pmk(_) => status::FULL,
-        };
-        let text = format!("association refused with status code {code}: {error}");
-        self.outbox
-            .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
+    /// Reports why an association is refused.
+    fn refused(&mut self, station: Claimant, code: u16, why: impl std::fmt::Display) -> Refusal {
+        let text = format!("association refused with status code {code}: {why}");
+        self.outbox.log_limited(
+            self.now,
+            Phase::Authentication,
+            Outcome::Failed,
+            station.address,
+            text,
+        );
         code.into()
     }
 
     /// The PMK that the station must prove, if it exists before 802.1X, and, for OWE, the element of the answer.
     fn pmk(
         &mut self,
-        from: Endpoint,
-        station: MacAddr,
+        from: Claimant,
         elements: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Option<Pmk>, Vec<u8>), Refusal> {
         if let Some(owe) = &mut self.owe {
-            let (element, pmk) = owe
-                .answer(station, elements, rng)
-                .map_err(|error| error.status())?;
+            let (element, pmk) = owe.answer(from, elements, rng).map_err(|error| error.status())?;
             return Ok((Some(pmk), element));
         }
-        let known = || self.members.get(&station).and_then(|member| member.pmk.clone());
         let pmk = match &self.settings.common.credentials {
             Credentials::Psk(pmk) => Some(pmk.clone()),
-            Credentials::Sae(_) => self
-                .proof(station, from)
-                .map(|proof| proof.pmk.clone())
-                .or_else(known),
+            Credentials::Sae(_) => self.joins.get(&from).and_then(|join| join.pmk.clone()),
             Credentials::Owe => None,
             Credentials::Eap(_) => return Ok((None, Vec::new())),
         };
@@ -333,43 +358,30 @@ impl AccessPoint {
         }
     }
 
-    /// The station's SAE proof from this endpoint.
-    fn proof(&self, station: MacAddr, from: Endpoint) -> Option<&Proof> {
-        self.proven.get(&station).filter(|proof| proof.endpoint == from)
-    }
-
     fn free_aid(&self) -> u16 {
-        let taken: std::collections::BTreeSet<u16> = self.members.values().map(|member| member.aid).collect();
+        let joins = self.joins.values().filter_map(|join| join.association.as_ref());
+        let joins = joins.map(|association| association.aid);
+        let taken: std::collections::BTreeSet<u16> = joins
+            .chain(self.members.values().map(|member| member.aid))
+            .collect();
         (1..=2007).find(|aid| !taken.contains(aid)).unwrap_or(2007)
     }
 
     /// Tells an unknown station that it has no session (11.3.3), with a rate limit. The frame is shorter than the
     /// frame that it answers.
-    pub(super) fn class_3(&mut self, station: MacAddr, to: Endpoint) {
-        let is_station = !station.is_group() && station != self.settings.common.address;
-        if !is_station || self.members.contains_key(&station) || self.farewells.take(self.now).is_none() {
+    pub(super) fn class_3(&mut self, station: Claimant) {
+        let address = station.address;
+        let is_station = !address.is_group() && address != self.settings.common.address;
+        let is_known = self.members.contains_key(&address) || self.joins.contains_key(&station);
+        if !is_station || is_known || self.farewells.take(self.now).is_none() {
             return;
         }
-        self.dismiss(station, to, reason::CLASS_3);
+        self.dismiss(station, reason::CLASS_3);
     }
 
     /// Tells a station that it has no session, in an unprotected frame.
-    pub(super) fn dismiss(&mut self, station: MacAddr, to: Endpoint, reason: u16) {
+    pub(super) fn dismiss(&mut self, station: Claimant, reason: u16) {
         self.outbox
-            .send(self.destination(station, to), frames::deauthentication(reason));
-    }
-}
-
-/// Encodes an endpoint for cookies: a UDP endpoint includes the port, because several stations may share an address.
-fn octets_of(place: Endpoint) -> Vec<u8> {
-    match place {
-        Endpoint::Udp(place) => {
-            let address = match place.ip() {
-                IpAddr::V4(address) => address.to_ipv6_mapped(),
-                IpAddr::V6(address) => address,
-            };
-            [&address.octets()[..], &place.port().to_be_bytes()].concat()
-        }
-        Endpoint::Ethernet(place) => place.0.to_vec(),
+            .send(self.destination(station), frames::deauthentication(reason));
     }
 }

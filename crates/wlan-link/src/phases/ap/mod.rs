@@ -1,9 +1,9 @@
 //! The access point's state machine, for all its stations.
 //!
 //! ```text
-//!  none ───authentication──► a cookie at the station, or a PMK in `proven` ──association──► member
-//!                                                                                              │ message 2
-//!  none ◄───silence, a sealed Deauthentication, a failed rekey── session ◄─────────────────────┘
+//!  none ───authentication──► a cookie or a token at the station ──that cookie or token──► join
+//!                                                                                          │ message 2
+//!  none ◄───silence, a sealed Deauthentication, a failed rekey── member, with a session ◄──┘
 //! ```
 
 mod dot1x;
@@ -19,9 +19,10 @@ use wlan_frames::MacAddr;
 use wlan_frames::management::Management;
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::cookie::Cookies;
-use wlan_rsn::{Authenticator, Elements, Mismatch, Pmk, Timing, owe, sae};
+use wlan_rsn::{Authenticator, Elements, Mismatch, Timing, owe, sae};
 
 use super::frames::{self, Protected, reason};
+use super::joins::{Claimant, JOINS, Joins};
 use super::lease::Addressing;
 use super::members::{Member, MemberState, session_of};
 use super::outbox::{Destination, Outbox};
@@ -32,19 +33,18 @@ use crate::plane::{ControlBody, ControlFrame, Endpoint};
 /// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
 pub(super) const BEACON_TU: u16 = 1000;
 const BEACON_EVERY: Duration = Duration::from_micros(1024 * BEACON_TU as u64);
-/// Lifetime of a PMK from SAE until the association.
-const PROVEN_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of such PMKs.
-const PROVEN: usize = 256;
-/// Maximum time of a member without a session; longer than all retries of the handshake.
+/// Maximum time of each step of a join: SAE, the association after it, and the handshake with all its retries.
 const JOINING_FOR: Duration = Duration::from_secs(10);
-/// The same for a member that the authentication server has not accepted yet; longer than its conversation.
+/// The same for a station that the authentication server has not accepted yet; longer than its conversation.
 const AUTHENTICATING_FOR: Duration = Duration::from_secs(70);
 /// Delay of a group rekey after a station has left or while another is in progress, so that one rekey serves several
 /// stations that leave together.
 const SOON: Duration = Duration::from_millis(500);
-/// Interval of the cleanup.
+/// Interval of the cleanup, and of attempts for which there is no capacity.
 const TICK: Duration = Duration::from_secs(1);
+/// Minimum time between two calls of [`AccessPoint::timeout`], which bounds the cost of the timers of many joins. All
+/// timeouts are much longer.
+const REST: Duration = Duration::from_millis(10);
 
 /// Settings of an access point.
 #[derive(Debug, Clone)]
@@ -76,33 +76,26 @@ pub struct RadiusSettings {
     pub authenticate_after: Option<Duration>,
 }
 
-/// The result of a completed SAE exchange: the station knows the password.
-struct Proof {
-    pmk: Pmk,
-    /// Source of the Confirm. The proof is valid only from there, because any host can use the station's address.
-    endpoint: Endpoint,
-    until: Duration,
-}
-
 /// The state machine of an access point.
 pub struct AccessPoint {
     settings: ApSettings,
     elements: Elements,
-    authenticator: Authenticator,
-    sae: Option<sae::Parent>,
-    /// Endpoints of stations whose SAE exchange is in progress.
-    exchanges: BTreeMap<MacAddr, Endpoint>,
-    owe: Option<owe::AccessPoint>,
-    eap: Option<PassThrough>,
+    authenticator: Authenticator<Claimant>,
+    sae: Option<sae::Parent<Claimant>>,
+    owe: Option<owe::AccessPoint<Claimant>>,
+    eap: Option<PassThrough<Claimant>>,
     cookies: Cookies,
-    /// Completed SAE exchanges, until the stations associate.
-    proven: BTreeMap<MacAddr, Proof>,
+    /// Stations without a session.
+    joins: Joins,
+    /// Stations with a session.
     members: BTreeMap<MacAddr, Member>,
     clock: Steady,
     now: Duration,
     next_beacon: Duration,
     next_tick: Duration,
     next_group_rekey: Duration,
+    /// Earliest time for the next call of [`timeout`](Self::timeout).
+    rests_until: Duration,
     transaction: u16,
     /// Rate limit of Deauthentication frames to unknown stations.
     farewells: Budget,
@@ -113,7 +106,7 @@ impl std::fmt::Debug for AccessPoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AccessPoint")
             .field("members", &self.members.len())
-            .field("proven", &self.proven.len())
+            .field("joins", &self.joins.len())
             .finish_non_exhaustive()
     }
 }
@@ -131,16 +124,17 @@ impl AccessPoint {
         let common = &settings.common;
         let group = *common.ciphers.first().expect("at least one cipher");
         let elements = common.elements(&common.ciphers, group);
+        // This machine bounds joins and sessions apart.
         let limits = Limits {
-            stations: settings.stations,
-            ..Limits::default()
+            stations: settings.stations + JOINS,
+            half_open: JOINS,
         };
         let timing = Timing::default();
         let authenticator = Authenticator::new(common.address, elements.clone(), timing, limits, rng)?;
         let cookies = Cookies::new(&secret(rng));
         let sae = sae_parent(common, rng);
         let owe =
-            matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, PROVEN));
+            matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, JOINS));
         let eap = matches!(common.credentials, Credentials::Eap(_)).then(|| pass_through(&settings));
         let mut access_point = Self {
             elements,
@@ -149,14 +143,14 @@ impl AccessPoint {
             owe,
             eap,
             cookies,
-            exchanges: BTreeMap::new(),
-            proven: BTreeMap::new(),
+            joins: Joins::new(),
             members: BTreeMap::new(),
             clock: Steady::default(),
             now: Duration::ZERO,
             next_beacon: Duration::ZERO,
             next_tick: Duration::ZERO,
             next_group_rekey: settings.rekey_group_after,
+            rests_until: Duration::ZERO,
             transaction: 0,
             farewells: Budget::new(100, Duration::from_millis(10)),
             outbox: Outbox::new(common.address),
@@ -169,7 +163,10 @@ impl AccessPoint {
     /// Tells all stations that sessions from before a restart are gone, if the transport supports broadcast.
     fn end_earlier_sessions(&mut self) {
         if let Some(endpoint) = self.settings.beacons_to {
-            let everyone = self.destination(MacAddr::BROADCAST, endpoint);
+            let everyone = self.destination(Claimant {
+                address: MacAddr::BROADCAST,
+                endpoint,
+            });
             self.outbox
                 .send(everyone, frames::deauthentication(reason::NOT_VALID));
         }
@@ -193,7 +190,7 @@ impl AccessPoint {
             self.eap.as_ref().and_then(PassThrough::next_timeout),
         ];
         let keep_alive = self.settings.common.keep_alive;
-        let sessions = self.members.values().filter_map(|member| member.session.as_ref());
+        let sessions = self.members.values().map(|member| &member.session);
         let sessions = sessions.filter(|session| session.established);
         let sessions = sessions.map(|session| {
             let due = session.liveness.due(keep_alive).min(session.rekey_at);
@@ -204,7 +201,7 @@ impl AccessPoint {
             .flatten()
             .chain(sessions)
             .fold(due, Duration::min);
-        self.clock.told(due)
+        self.clock.told(due.max(self.rests_until))
     }
 
     /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise a
@@ -212,12 +209,12 @@ impl AccessPoint {
     pub fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         for seen in traffic {
-            let Some(session) = session_of(&mut self.members, seen.peer) else {
+            let Some(Member { peer, session, .. }) = self.members.get_mut(&seen.peer) else {
                 continue;
             };
             session.liveness.count(seen.received, self.now);
             if session.established && seen.packet_numbers_used >= self.settings.common.rekey_packets {
-                self.authenticator.rekey_pairwise(seen.peer, self.now, rng);
+                self.authenticator.rekey_pairwise(*peer, self.now, rng);
             }
         }
         self.drain();
@@ -255,11 +252,11 @@ impl AccessPoint {
     pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         let now = self.now;
+        self.rests_until = now + REST;
         self.authenticator.timeout(now);
         self.drain();
         while let Some((peer, reply)) = self.sae.as_mut().and_then(|sae| sae.expire(now)) {
-            let to = self.exchanges.get(&peer).copied();
-            self.sae_replied(peer, to, reply);
+            self.sae_replied(peer, reply);
         }
         if let Some(eap) = &mut self.eap {
             eap.timeout(now);
@@ -283,24 +280,17 @@ impl AccessPoint {
         }
     }
 
-    /// Forgets expired PMKs, ended SAE exchanges, and members that did not complete their handshake.
+    /// Gives up the joins whose time is over.
     fn clean_up(&mut self) {
-        let now = self.now;
-        self.proven.retain(|_, proof| proof.until > now);
-        if let Some(sae) = &self.sae {
-            self.exchanges.retain(|&station, _| sae.is_open(station));
-        }
-        let is_stale = |member: &Member| member.session.is_none() && now >= member.due;
-        let members = self.members.iter();
-        let stale: Vec<MacAddr> = members
-            .filter(|(_, member)| is_stale(member))
-            .map(|(&station, _)| station)
+        let joins = self.joins.iter();
+        let over: Vec<Claimant> = joins
+            .filter(|(_, join)| self.now >= join.until)
+            .map(|(&claimant, _)| claimant)
             .collect();
-        for station in stale {
-            self.authenticator.remove(station);
-            self.drain();
-            self.forget(station);
+        for claimant in over {
+            self.abandon(claimant);
         }
+        self.drain();
     }
 
     /// Processes a frame other than data.
@@ -327,7 +317,7 @@ impl AccessPoint {
                 if frame.protected {
                     self.protected(from, &management.body);
                 } else {
-                    self.open(frame.endpoint, &management, octets, rng);
+                    self.open(claimant(frame), &management, octets, rng);
                 }
             }
         }
@@ -338,11 +328,19 @@ impl AccessPoint {
     /// which decides whether to believe it.
     pub fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
         self.at(now);
-        self.class_3(station, from);
+        self.class_3(Claimant {
+            address: station,
+            endpoint: from,
+        });
     }
 
     /// Ends all sessions and notifies the stations.
     pub fn shut_down(&mut self) {
+        let joins: Vec<Claimant> = self.joins.keys().copied().collect();
+        for claimant in joins {
+            self.abandon(claimant);
+        }
+        self.drain();
         let stations: Vec<MacAddr> = self.members.keys().copied().collect();
         for station in stations {
             self.farewell(station, reason::LEAVING);
@@ -354,7 +352,7 @@ impl AccessPoint {
     #[must_use]
     pub fn members(&self) -> Vec<MemberState> {
         let state = |(&address, member): (&MacAddr, &Member)| {
-            let session = member.session.as_ref().filter(|session| session.established)?;
+            let session = Some(&member.session).filter(|session| session.established)?;
             Some(MemberState {
                 address,
                 since: member.began,
@@ -366,19 +364,18 @@ impl AccessPoint {
         self.members.iter().filter_map(state).collect()
     }
 
-    /// Number of stored entries: members, PMKs waiting for an association, SAE exchanges, their endpoints, unanswered
-    /// handshakes, conversations with the authentication server.
+    /// Number of stored entries: stations with a session, joins, SAE exchanges, unanswered handshakes, conversations with
+    /// the authentication server.
     #[must_use]
-    pub fn kept(&self) -> [usize; 6] {
+    pub fn kept(&self) -> [usize; 5] {
         let sae = self
             .sae
             .as_ref()
             .map_or(0, |sae| sae.open() + sae.accepted() + sae.given_up());
         [
             self.members.len(),
-            self.proven.len(),
+            self.joins.len(),
             sae,
-            self.exchanges.len(),
             self.authenticator.half_open(),
             self.eap.as_ref().map_or(0, PassThrough::len),
         ]
@@ -393,18 +390,18 @@ impl AccessPoint {
         frames::advertisement(&common.ssid, common.kind, &self.elements)
     }
 
-    /// The destination of a frame to `station`.
-    fn destination(&self, station: MacAddr, endpoint: Endpoint) -> Destination {
+    /// The destination of a frame to a station.
+    fn destination(&self, to: Claimant) -> Destination {
         Destination {
-            endpoint,
-            address: station,
+            endpoint: to.endpoint,
+            address: to.address,
             bssid: self.settings.common.address,
         }
     }
 
     fn send_action(&mut self, station: MacAddr, content: &Protected) {
         if let Some(member) = self.members.get(&station) {
-            let to = self.destination(station, member.endpoint);
+            let to = self.destination(member.peer);
             self.outbox.send_action(to, content);
         }
     }
@@ -412,30 +409,37 @@ impl AccessPoint {
     /// Tells a station that has keys that its session is over.
     fn farewell(&mut self, station: MacAddr, reason: u16) {
         if let Some(member) = self.members.get(&station)
-            && member.session.as_ref().is_some_and(|session| session.established)
+            && member.session.established
         {
-            let to = self.destination(station, member.endpoint);
+            let to = self.destination(member.peer);
             self.outbox.send_sealed(to, frames::deauthentication(reason));
         }
     }
 }
 
 /// The SAE exchanges of an access point with a password.
-fn sae_parent(common: &Settings, rng: &mut dyn CryptoRng) -> Option<sae::Parent> {
+fn sae_parent(common: &Settings, rng: &mut dyn CryptoRng) -> Option<sae::Parent<Claimant>> {
     let Credentials::Sae(password) = &common.credentials else {
         return None;
+    };
+    // Every Commit requires a token, so that a station without one has no state. This machine bounds the joins after an
+    // exchange has begun.
+    let limits = sae::Limits {
+        threshold: 0,
+        open: JOINS + 1,
+        ..sae::Limits::default()
     };
     Some(sae::Parent::new(
         common.address,
         sae_config(),
         vec![password.clone()],
-        sae::Limits::default(),
+        limits,
         secret(rng),
     ))
 }
 
 /// The pass-through authenticator of an access point with an authentication server.
-fn pass_through(settings: &ApSettings) -> PassThrough {
+fn pass_through(settings: &ApSettings) -> PassThrough<Claimant> {
     let common = &settings.common;
     let radius = settings
         .radius
@@ -449,6 +453,13 @@ fn pass_through(settings: &ApSettings) -> PassThrough {
         &radius.nas_identifier,
         radius.framed_mtu_b,
     ))
+}
+
+fn claimant(frame: &ControlFrame) -> Claimant {
+    Claimant {
+        address: frame.transmitter,
+        endpoint: frame.endpoint,
+    }
 }
 
 fn secret(rng: &mut dyn CryptoRng) -> [u8; 32] {

@@ -8,27 +8,31 @@ use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
 
 use super::super::frames::{Protected, reason};
+use super::super::joins::Claimant;
 use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction, Installed, group_action};
-use super::{AccessPoint, Outcome, Phase, SOON};
+use super::{AccessPoint, Outcome, Phase, SOON, TICK, claimant};
 use crate::plane::ControlFrame;
 
 impl AccessPoint {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
-        let from = frame.transmitter;
-        if !self.members.contains_key(&from) {
-            return self.class_3(from, frame.endpoint);
-        }
+        let from = claimant(frame);
+        // A sealed frame comes from the station wherever it is now, an unprotected one only from its endpoint.
+        let peer = match self.members.get(&from.address) {
+            Some(member) if frame.protected || member.peer == from => member.peer,
+            _ if self.joins.contains_key(&from) => from,
+            _ => return self.class_3(from),
+        };
         match Pdu::parse(pdu) {
             Some(Pdu::Key) => {
                 // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
                 let _ = self
                     .authenticator
-                    .receive(from, pdu, frame.protected, self.now, rng);
+                    .receive(peer, pdu, frame.protected, self.now, rng);
             }
-            Some(Pdu::Eap(packet)) => self.eap_packet(from, packet, frame.protected, rng),
-            Some(Pdu::Start) => self.eap_wanted(from, frame.protected, rng),
+            Some(Pdu::Eap(packet)) => self.eap_packet(peer, packet, frame.protected, rng),
+            Some(Pdu::Start) => self.eap_wanted(peer, rng),
             Some(Pdu::Logoff) | None => {}
         }
     }
@@ -67,10 +71,12 @@ impl AccessPoint {
         while let Some(output) = self.authenticator.poll_output() {
             match output {
                 Output::Send { to, packet, sealed } => {
-                    if let Some(member) = self.members.get(&to) {
+                    let member = self.members.get(&to.address);
+                    // A station without a place has been forgotten.
+                    if self.joins.contains_key(&to) || member.is_some_and(|member| member.peer == to) {
                         self.outbox.push(Action::Eapol {
-                            peer: to,
-                            to: member.endpoint,
+                            peer: to.address,
+                            to: to.endpoint,
                             protected: sealed,
                             pdu: packet,
                         });
@@ -78,11 +84,11 @@ impl AccessPoint {
                 }
                 Output::InstallPairwise { peer, .. } => self.install(peer, output),
                 Output::Retire { peer, .. } => {
-                    let session = session_of(&mut self.members, peer);
+                    let session = session_of(&mut self.members, peer.address);
                     let action = session.and_then(|session| session.keys.action(output));
                     self.outbox.extend(action);
                 }
-                Output::Established { peer } => self.established(peer),
+                Output::Established { peer } => self.established(peer.address),
                 Output::Failed {
                     peer,
                     reason,
@@ -100,13 +106,12 @@ impl AccessPoint {
     }
 
     /// Installs a pairwise key. The first one admits the station.
-    fn install(&mut self, station: MacAddr, output: Output) {
-        let member = self.members.get(&station);
-        if let (Some(Member { session: None, .. }), Output::InstallPairwise { suite, .. }) = (member, &output)
-        {
+    fn install(&mut self, station: Claimant, output: Output<Claimant>) {
+        if let (None, Output::InstallPairwise { suite, .. }) = (self.members.get(&station.address), &output) {
             self.admit(station, *suite);
         }
-        if let Some(session) = session_of(&mut self.members, station) {
+        let member = self.members.get_mut(&station.address);
+        if let Some(Member { session, .. }) = member.filter(|member| member.peer == station) {
             let action = session.keys.action(output);
             if let Some(Action::Install {
                 direction: Direction::Transmit,
@@ -119,29 +124,29 @@ impl AccessPoint {
         }
     }
 
-    /// Creates the session of a member, whose message 2 has shown that it has the key. Without a free address, removes
-    /// the member.
-    fn admit(&mut self, station: MacAddr, suite: Suite) {
-        let Some(member) = self.members.get_mut(&station) else {
+    /// Makes a member of a station whose message 2 has shown that it has the key. Without a free address or place, the
+    /// station is forgotten.
+    fn admit(&mut self, peer: Claimant, suite: Suite) {
+        let station = peer.address;
+        let join = self.joins.remove(&peer);
+        let Some((association, session_timeout)) =
+            join.and_then(|join| Some((join.association?, join.session_timeout)))
+        else {
             return;
         };
-        let Some(lease) = self.settings.addressing.lease(station) else {
-            self.outbox.log(
-                Phase::Keys,
-                Outcome::Failed,
-                station,
-                "no free address for the station",
-            );
-            self.authenticator.remove(station);
-            self.members.remove(&station);
-            return;
+        let is_full = self.members.len() >= self.settings.stations;
+        let lease = Some(&mut self.settings.addressing).filter(|_| !is_full);
+        let Some(lease) = lease.and_then(|addressing| addressing.lease(station)) else {
+            let text = "no free address or place for the station";
+            self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
+            return self.authenticator.remove(peer);
         };
         self.outbox.push(Action::Admit {
             peer: station,
-            endpoint: member.endpoint,
+            endpoint: peer.endpoint,
             networks: lease.networks.clone(),
         });
-        member.session = Some(Session {
+        let session = Session {
             keys: Installed::default(),
             lease,
             suite,
@@ -151,7 +156,21 @@ impl AccessPoint {
             rekey_at: self.now + self.settings.common.rekey_after,
             authenticate_at: None,
             renewed: None,
-        });
+        };
+        let member = Member {
+            peer,
+            aid: association.aid,
+            began: association.began,
+            session_timeout,
+            session,
+        };
+        self.members.insert(station, member);
+        // Only this host has the key of the station's address.
+        let rivals = self.joins.keys().filter(|join| join.address == station);
+        let rivals: Vec<Claimant> = rivals.copied().collect();
+        for rival in rivals {
+            self.abandon(rival);
+        }
     }
 
     fn established(&mut self, station: MacAddr) {
@@ -159,10 +178,12 @@ impl AccessPoint {
         let Some(member) = self.members.get_mut(&station) else {
             return;
         };
-        let Member { began, session, .. } = member;
-        let Some(session) = session else {
-            return;
-        };
+        let &mut Member {
+            peer,
+            began,
+            ref mut session,
+            ..
+        } = member;
         session.liveness.hear(now);
         let cipher = session.suite.name();
         if std::mem::replace(&mut session.established, true) {
@@ -171,7 +192,7 @@ impl AccessPoint {
                 .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
             return;
         }
-        let took = now.saturating_sub(*began);
+        let took = now.saturating_sub(began);
         let addresses: Vec<String> = session.lease.addresses.iter().map(ToString::to_string).collect();
         let asked = session.asked.take();
         self.authenticate_later(station);
@@ -182,7 +203,7 @@ impl AccessPoint {
             addresses.join(", ")
         );
         if let Some(owe) = &mut self.owe {
-            owe.forget(station);
+            owe.forget(peer);
         }
         self.outbox.log(Phase::Keys, Outcome::Established, station, text);
         if let Some(token) = asked {
@@ -190,68 +211,68 @@ impl AccessPoint {
         }
     }
 
-    fn failed(&mut self, station: MacAddr, reason: Failure, still_established: bool) {
-        if still_established || !self.members.contains_key(&station) {
-            return;
-        }
-        if reason == Failure::PeerGone {
-            // This end removed the station; the caller reports the reason.
+    fn failed(&mut self, peer: Claimant, reason: Failure, still_established: bool) {
+        let station = peer.address;
+        let member = self.members.get(&station).filter(|member| member.peer == peer);
+        let established = member.map(|member| member.session.established);
+        // `PeerGone`: this end removed the station; the caller reports the reason.
+        let is_known = established.is_some() || self.joins.contains_key(&peer);
+        if still_established || !is_known || reason == Failure::PeerGone {
             return;
         }
         let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
         let text = match reason {
             Failure::WrongKey if is_psk => {
                 // Unprotected, because the two ends share no key.
-                self.dismiss(station, self.members[&station].endpoint, reason::HANDSHAKE);
+                self.dismiss(peer, reason::HANDSHAKE);
                 format!("wrong passphrase: {reason}")
             }
             other => other.to_string(),
         };
-        let established = self.members[&station]
-            .session
-            .as_ref()
-            .is_some_and(|session| session.established);
-        self.farewell(station, reason.reason_code());
-        if established {
+        if established == Some(true) {
+            self.farewell(station, reason.reason_code());
             self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
         } else {
             self.outbox
                 .log_limited(self.now, Phase::Keys, Outcome::Failed, station, text);
         }
-        self.forget(station);
+        match established {
+            Some(_) => self.forget(station),
+            None => self.abandon(peer),
+        }
     }
 
     /// Queries silent stations, ends sessions without an answer, and starts rekeys that are due.
     pub(super) fn ask_and_rekey(&mut self, rng: &mut dyn CryptoRng) {
         let (now, common) = (self.now, &self.settings.common);
         let (mut asked, mut due) = (Vec::new(), Vec::new());
-        for (&station, member) in &mut self.members {
-            let Some(session) = member.session.as_mut().filter(|session| session.established) else {
+        for (&station, Member { peer, session, .. }) in &mut self.members {
+            if !session.established {
                 continue;
-            };
-            let authenticates = self.eap.as_ref().is_some_and(|eap| eap.is_open(station));
+            }
+            let authenticates = self.eap.as_ref().is_some_and(|eap| eap.is_open(*peer));
             if let Some(pmk) = &session.renewed {
-                if self.authenticator.renew_pmk(station, pmk, now, rng) {
+                if self.authenticator.renew_pmk(*peer, pmk, now, rng) {
                     session.renewed = None;
                 }
             } else if now >= session.rekey_at && !authenticates {
                 session.rekey_at = now + common.rekey_after;
-                self.authenticator.rekey_pairwise(station, now, rng);
+                self.authenticator.rekey_pairwise(*peer, now, rng);
             }
             if session.authenticate_at.is_some_and(|at| now >= at) {
                 session.authenticate_at = None;
-                due.push(station);
+                due.push(*peer);
             }
             match session.liveness.poll(common.keep_alive, now) {
                 Asked::Wait => {}
                 other => asked.push((station, other)),
             }
         }
-        for station in due {
-            if !self.start_eap(station, rng)
-                && let Some(session) = session_of(&mut self.members, station)
+        for peer in due {
+            if !self.start_eap(peer, rng)
+                && let Some(session) = session_of(&mut self.members, peer.address)
             {
-                session.authenticate_at = Some(now);
+                session.authenticate_at = Some(now + TICK);
             }
         }
         for (station, what) in asked {
@@ -268,40 +289,34 @@ impl AccessPoint {
 
     /// Ends a session.
     pub(super) fn end(&mut self, station: MacAddr, why: &str) {
-        let had_session = self
-            .members
-            .get(&station)
-            .is_some_and(|member| member.session.is_some());
-        self.authenticator.remove(station);
+        let Some(member) = self.members.get(&station) else {
+            return;
+        };
+        self.authenticator.remove(member.peer);
         self.drain();
         self.forget(station);
-        if had_session {
-            self.outbox.log(Phase::Termination, Outcome::Ended, station, why);
-        }
+        self.outbox.log(Phase::Termination, Outcome::Ended, station, why);
     }
 
-    pub(super) fn forget(&mut self, station: MacAddr) {
+    fn forget(&mut self, station: MacAddr) {
+        let Some(Member { peer, session, .. }) = self.members.remove(&station) else {
+            return;
+        };
         if let Some(eap) = &mut self.eap {
-            eap.remove(station);
+            eap.remove(peer);
         }
-        // A proof that is still waiting belongs to a newer exchange, whose Confirm may have to be retransmitted.
+        // A join belongs to a newer exchange, whose Confirm may have to be retransmitted.
         if let Some(sae) = &mut self.sae
-            && !self.proven.contains_key(&station)
+            && !self.joins.contains_key(&peer)
         {
-            sae.forget(station);
+            sae.forget(peer);
         }
         if let Some(owe) = &mut self.owe {
-            owe.forget(station);
+            owe.forget(peer);
         }
-        if let Some(Member {
-            session: Some(session),
-            ..
-        }) = self.members.remove(&station)
-        {
-            self.settings.addressing.release(station, &session.lease);
-            // The station still has the group key.
-            self.rekey_group_within(SOON);
-            self.outbox.push(Action::Remove { peer: station });
-        }
+        self.settings.addressing.release(station, &session.lease);
+        // The station still has the group key.
+        self.rekey_group_within(SOON);
+        self.outbox.push(Action::Remove { peer: station });
     }
 }

@@ -146,6 +146,9 @@ pub struct Flight {
     pub at: Duration,
     pub order: u64,
     pub from: MacAddr,
+    /// Where the frame comes from: over this transport, the address of an interface.
+    pub endpoint: MacAddr,
+    /// The interface that receives the frame; all of them if `None`.
     pub to: Option<MacAddr>,
     pub body: ControlBody,
     pub key: Option<(KeyId, Key)>,
@@ -164,12 +167,16 @@ pub struct Channel {
 pub struct World {
     pub ends: BTreeMap<MacAddr, (End, Plane)>,
     pub air: Vec<Flight>,
+    /// Frames to interfaces that belong to no end.
+    pub elsewhere: Vec<Flight>,
     pub now: Duration,
     /// Offset of the ends' clocks.
     pub jump: Duration,
     pub rng: TestRng,
     pub channel: Channel,
     pub order: u64,
+    /// Number of times that the access point's timers were served.
+    pub wakes: u64,
     pub cut: bool,
     pub server: RadiusServer,
     pub server_is_up: bool,
@@ -180,11 +187,13 @@ impl World {
         let mut world = Self {
             ends: BTreeMap::new(),
             air: Vec::new(),
+            elsewhere: Vec::new(),
             now: Duration::ZERO,
             jump: Duration::ZERO,
             rng: TestRng(seed),
             channel: Channel::default(),
             order: 0,
+            wakes: 0,
             cut: false,
             server: RadiusServer::default(),
             server_is_up: true,
@@ -250,11 +259,20 @@ impl World {
                     out.push((to, ControlBody::Management(frame), key));
                 }
                 Action::Eapol {
-                    peer, protected, pdu, ..
+                    peer,
+                    to,
+                    protected,
+                    pdu,
                 } => {
                     let key = if protected { transmit(&peer) } else { None };
                     assert!(!protected || key.is_some(), "no key protects the rekey");
-                    out.push((Some(peer), ControlBody::Eapol(pdu), key));
+                    let to = match to {
+                        // The data plane knows where the peer is now.
+                        _ if protected => peer,
+                        Endpoint::Ethernet(to) => to,
+                        Endpoint::Udp(_) => unreachable!(),
+                    };
+                    out.push((Some(to), ControlBody::Eapol(pdu), key));
                 }
                 Action::Admit { peer, .. } => {
                     plane.peers.insert(peer, Peer::default());
@@ -348,6 +366,7 @@ impl World {
                 at: self.now + Duration::from_micros(delay),
                 order: self.order,
                 from,
+                endpoint: from,
                 to,
                 body,
                 key: key.clone(),
@@ -356,6 +375,9 @@ impl World {
     }
 
     pub fn deliver(&mut self, flight: &Flight) {
+        if flight.to.is_some_and(|to| !self.ends.contains_key(&to)) {
+            self.elsewhere.push(flight.clone());
+        }
         let all: Vec<MacAddr> = self.ends.keys().copied().collect();
         for address in all {
             if address == flight.from || flight.to.is_some_and(|to| to != address) {
@@ -365,7 +387,7 @@ impl World {
             if let Some((key_id, key)) = &flight.key {
                 let Some(peer) = plane.peers.get_mut(&flight.from) else {
                     if let End::Ap(ap) = end {
-                        let from = Endpoint::Ethernet(flight.from);
+                        let from = Endpoint::Ethernet(flight.endpoint);
                         ap.stranger(flight.from, from, self.now + self.jump);
                         self.settle(address);
                     }
@@ -378,7 +400,7 @@ impl World {
             }
             let frame = ControlFrame {
                 transmitter: flight.from,
-                endpoint: Endpoint::Ethernet(flight.from),
+                endpoint: Endpoint::Ethernet(flight.endpoint),
                 protected: flight.key.is_some(),
                 body: flight.body.clone(),
             };
@@ -395,8 +417,12 @@ impl World {
     }
 
     /// Advances time by at most `for_s` seconds. Returns whether `done` became true.
-    pub fn run(&mut self, for_s: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
-        let until = self.now + Duration::from_secs(for_s);
+    pub fn run(&mut self, for_s: u64, done: impl FnMut(&mut Self) -> bool) -> bool {
+        self.run_until(self.now + Duration::from_secs(for_s), done)
+    }
+
+    /// Advances time, at most to `until`. Returns whether `done` became true.
+    pub fn run_until(&mut self, until: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let mut rounds = 0;
         while self.now < until {
             rounds += 1;
@@ -425,6 +451,7 @@ impl World {
                         let (end, plane) = self.ends.get_mut(&address).unwrap();
                         match end {
                             End::Ap(ap) if ap.next_timeout() <= now => {
+                                self.wakes += 1;
                                 ap.note_group_packets(plane.group_used);
                                 ap.observe(&plane.traffic(), now, &mut self.rng);
                                 ap.timeout(now, &mut self.rng);
@@ -480,7 +507,13 @@ impl World {
         self.send(own, Some(AP), body, key);
     }
 
+    /// A management frame in the name of `claimed`, which arrives at once from the interface with that address.
     pub fn forge(&mut self, claimed: MacAddr, to: MacAddr, body: Body<'_>) {
+        self.forge_from(claimed, claimed, to, body);
+    }
+
+    /// A management frame in the name of `claimed`, which arrives at once from the interface `endpoint`.
+    pub fn forge_from(&mut self, endpoint: MacAddr, claimed: MacAddr, to: MacAddr, body: Body<'_>) {
         let bssid = AP;
         let frame = Management {
             da: to,
@@ -494,12 +527,18 @@ impl World {
         let mut octets = vec![0; frame.len()];
         frame.emit(&mut octets);
         octets.resize(octets.len().max(46), 0);
+        self.inject(endpoint, claimed, to, ControlBody::Management(octets));
+    }
+
+    /// An unprotected frame in the name of `claimed`, which arrives at once from the interface `endpoint`.
+    pub fn inject(&mut self, endpoint: MacAddr, claimed: MacAddr, to: MacAddr, body: ControlBody) {
         let flight = Flight {
             at: self.now,
             order: 0,
             from: claimed,
+            endpoint,
             to: Some(to),
-            body: ControlBody::Management(octets),
+            body,
             key: None,
         };
         self.deliver(&flight);

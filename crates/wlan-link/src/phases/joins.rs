@@ -1,0 +1,193 @@
+//! The stations that are joining: from the proof that they are reachable until they have a session.
+//!
+//! Any host can use any address, so a join belongs to an address and an endpoint. A host that uses the address of another
+//! station has a join of its own, and the first one that proves its key becomes the session.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use wlan_frames::MacAddr;
+use wlan_rsn::{Elements, Peer, Pmk};
+
+use crate::plane::Endpoint;
+
+/// Maximum number of joins.
+pub const JOINS: usize = 192;
+/// Maximum number of joins of one host, which leaves places for others.
+pub const JOINS_PER_HOST: usize = 128;
+
+/// The address of a station, and where its unprotected frames come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claimant {
+    /// The station's address.
+    pub address: MacAddr,
+    /// Source of its frames, and destination of the answers.
+    pub endpoint: Endpoint,
+}
+
+impl From<Claimant> for MacAddr {
+    fn from(claimant: Claimant) -> MacAddr {
+        claimant.address
+    }
+}
+
+impl Peer for Claimant {
+    /// A UDP endpoint includes the port, because several stations may share an IP address.
+    fn place(self) -> Vec<u8> {
+        match self.endpoint {
+            Endpoint::Udp(place) => {
+                let address = match place.ip() {
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                    IpAddr::V6(address) => address,
+                };
+                [&address.octets()[..], &place.port().to_be_bytes()].concat()
+            }
+            Endpoint::Ethernet(place) => place.0.to_vec(),
+        }
+    }
+}
+
+/// The host of an endpoint: all ports of an IPv4 address, or of an IPv6 network of 64 bits, which a host has to itself
+/// (RFC 4291 2.5.4).
+fn host(endpoint: Endpoint) -> Endpoint {
+    match endpoint {
+        Endpoint::Udp(place) => {
+            let ip = match place.ip().to_canonical() {
+                IpAddr::V4(address) => address.into(),
+                IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+            };
+            Endpoint::Udp(SocketAddr::new(ip, 0))
+        }
+        ethernet @ Endpoint::Ethernet(_) => ethernet,
+    }
+}
+
+/// A station that is joining.
+#[derive(Debug)]
+pub struct Join {
+    /// Time at which the join is given up.
+    pub until: Duration,
+    /// Time of the last frame that advanced the join.
+    pub heard: Duration,
+    /// The PMK that the station has proved or must prove; `None` before SAE or the authentication server provides it.
+    pub pmk: Option<Pmk>,
+    /// Maximum duration of the session, as the authentication server demands.
+    pub session_timeout: Option<Duration>,
+    /// The station's association, after which the handshake or 802.1X is in progress.
+    pub association: Option<Associated>,
+}
+
+/// The association of a station that is joining.
+#[derive(Debug, Clone)]
+pub struct Associated {
+    /// Association identifier, 1 to 2007.
+    pub aid: u16,
+    /// The elements of the Association Request.
+    pub elements: Elements,
+    /// Time of the association.
+    pub began: Duration,
+}
+
+/// All stations that are joining.
+pub type Joins = BTreeMap<Claimant, Join>;
+
+/// The join that gives way to a new one from `newcomer`, if there is no place for it: of the host with the most joins,
+/// the join that has not advanced for the longest time.
+pub fn displaced(joins: &Joins, newcomer: Endpoint) -> Option<Claimant> {
+    if joins.len() < JOINS_PER_HOST {
+        return None;
+    }
+    let mut counts: BTreeMap<Endpoint, usize> = BTreeMap::new();
+    for claimant in joins.keys() {
+        *counts.entry(host(claimant.endpoint)).or_default() += 1;
+    }
+    let most = counts.values().copied().max();
+    let own = counts.get(&host(newcomer)).copied();
+    if joins.len() < JOINS && own < Some(JOINS_PER_HOST) {
+        return None;
+    }
+    let gives_way = |claimant: &Claimant| {
+        let host = host(claimant.endpoint);
+        match own {
+            Some(own) if own >= JOINS_PER_HOST => host == self::host(newcomer),
+            _ => counts.get(&host).copied() == most,
+        }
+    };
+    let candidates = joins.iter().filter(|(claimant, _)| gives_way(claimant));
+    candidates
+        .min_by_key(|(_, join)| join.heard)
+        .map(|(&claimant, _)| claimant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimant(last: u8, endpoint: &str) -> Claimant {
+        let (address, endpoint) = (
+            MacAddr([2, 0, 0, 0, 0, last]),
+            Endpoint::Udp(endpoint.parse().unwrap()),
+        );
+        Claimant { address, endpoint }
+    }
+
+    fn join(heard_ms: u64) -> Join {
+        Join {
+            until: Duration::MAX,
+            heard: Duration::from_millis(heard_ms),
+            pmk: None,
+            session_timeout: None,
+            association: None,
+        }
+    }
+
+    /// Enters joins as the access point does, and returns those of `honest` that remain.
+    fn entered(flood: impl Iterator<Item = Claimant>, honest: &[Claimant]) -> usize {
+        let mut joins = Joins::new();
+        for &claimant in honest {
+            joins.insert(claimant, join(0));
+        }
+        for (n, claimant) in (1..).zip(flood) {
+            if let Some(displaced) = displaced(&joins, claimant.endpoint) {
+                joins.remove(&displaced);
+            }
+            joins.insert(claimant, join(n));
+            assert!(joins.len() <= JOINS);
+        }
+        honest.iter().filter(|one| joins.contains_key(one)).count()
+    }
+
+    #[test]
+    fn a_host_displaces_only_its_own_joins_with_any_number_of_ports_and_addresses() {
+        let honest = [claimant(1, "192.0.2.1:9"), claimant(2, "[2001:db8:1::1]:9")];
+        for network in ["203.0.113.7", "[2001:db8:2::7]", "[::ffff:203.0.113.7]"] {
+            let flood = (1000..3000).map(|port| claimant(9, &format!("{network}:{port}")));
+            assert_eq!(entered(flood, &honest), 2, "{network}");
+        }
+        // All addresses of an IPv6 network.
+        let flood = (1..2000).map(|n| claimant(9, &format!("[2001:db8:2::{n:x}]:9")));
+        assert_eq!(entered(flood, &honest), 2);
+    }
+
+    #[test]
+    fn many_hosts_displace_the_joins_of_the_host_with_the_most() {
+        let honest = [claimant(1, "192.0.2.1:9"), claimant(2, "192.0.2.2:9")];
+        let flood = (0..4000).map(|n| claimant(9, &format!("203.0.113.{}:{}", n % 90, 1000 + n)));
+        assert_eq!(entered(flood, &honest), 2);
+    }
+
+    #[test]
+    fn of_hosts_with_equally_many_joins_the_join_that_is_silent_for_longest_gives_way() {
+        let mut joins = Joins::new();
+        for n in 0..JOINS {
+            let endpoint = format!("203.0.{}.{}:9", n / 100, n % 100);
+            joins.insert(claimant(9, &endpoint), join(if n == 77 { 5 } else { 10 }));
+        }
+        let newcomer = claimant(1, "192.0.2.1:9");
+        assert_eq!(
+            displaced(&joins, newcomer.endpoint),
+            Some(claimant(9, "203.0.0.77:9"))
+        );
+    }
+}
