@@ -8,7 +8,9 @@ const TU: Duration = Duration::from_micros(1024);
 const RETRY: Duration = TU.saturating_mul(201);
 /// Time after which an SA Query without an answer ends the session: dot11AssociationSAQueryMaximumTimeout (C.3).
 pub const SILENT_AFTER: Duration = TU.saturating_mul(1000);
-/// The same in time units, for the Timeout Interval element (9.4.2.48).
+/// Minimum time between the starts of two queries of a peer, which bounds what forged frames can trigger.
+const QUERY_AGAIN: Duration = Duration::from_secs(1);
+/// [`SILENT_AFTER`] in time units, for the Timeout Interval element (9.4.2.48).
 pub const SILENT_AFTER_TU: u32 = 1000;
 
 /// Monotonic time of the machines. If the caller's clock goes back, this clock stands still.
@@ -94,11 +96,11 @@ pub enum Asked {
 }
 
 impl Query {
-    /// Starts a query.
-    pub fn new(now: Duration) -> Self {
+    /// A query that starts at this time.
+    pub fn new(at: Duration) -> Self {
         Self {
-            began: now,
-            next: now,
+            began: at,
+            next: at,
             asked: false,
         }
     }
@@ -128,6 +130,8 @@ pub struct Liveness {
     received: u64,
     heard: Duration,
     query: Option<Query>,
+    /// Earliest start of the next query.
+    asks_from: Duration,
 }
 
 impl Liveness {
@@ -137,6 +141,7 @@ impl Liveness {
             received: 0,
             heard: now,
             query: None,
+            asks_from: now,
         }
     }
 
@@ -154,9 +159,13 @@ impl Liveness {
         }
     }
 
-    /// Starts a query unless one is in progress.
+    /// Starts a query unless one is in progress, at most one per second. A query that comes too early starts later.
     pub fn start_query(&mut self, now: Duration) {
-        self.query.get_or_insert_with(|| Query::new(now));
+        if self.query.is_none() {
+            let at = now.max(self.asks_from);
+            self.asks_from = at + QUERY_AGAIN;
+            self.query = Some(Query::new(at));
+        }
     }
 
     /// The action due now. Starts a query after `keep_alive` of silence.
@@ -242,6 +251,24 @@ mod tests {
         assert_eq!(peer.due(keep_alive), 20 * S + RETRY);
         peer.hear(20 * S + TU);
         assert_eq!(peer.poll(keep_alive, 20 * S + SILENT_AFTER), Asked::Wait);
+    }
+
+    #[test]
+    fn a_peer_that_answers_is_queried_once_per_second() {
+        let mut peer = Liveness::new(S);
+        let mut asked = 0;
+        for ms in 0..10_000 {
+            let now = 2 * S + Duration::from_millis(ms);
+            peer.start_query(now);
+            if peer.poll(100 * S, now) == Asked::Ask {
+                asked += 1;
+                peer.hear(now);
+            }
+        }
+        assert_eq!(asked, 10);
+        // No trigger is lost: the query starts a second after the previous one.
+        peer.start_query(12 * S - Duration::from_millis(1));
+        assert_eq!(peer.due(100 * S), 12 * S);
     }
 
     #[test]
