@@ -13,8 +13,8 @@ use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::outbox::Destination;
 use super::super::{Credentials, GROUPS, Installed, sae_config, sae_failure};
 use super::{
-    Found, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN, Phase, REMEMBERED,
-    Repeated, State, Station, doubled, searching,
+    Cause, Found, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN,
+    Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
 };
 use crate::plane::Endpoint;
 
@@ -44,8 +44,8 @@ impl Station {
             let free = self
                 .left_alone
                 .iter()
+                .filter(|left| left.cause == Cause::Attempt && left.until > now)
                 .map(|left| left.until)
-                .filter(|&until| until > now)
                 .min();
             probe.next = free.map_or(probe.next, |until| probe.next.min(until));
             let address = self.settings.bssid.unwrap_or(MacAddr::BROADCAST);
@@ -75,16 +75,23 @@ impl Station {
         elements: &[u8],
         rng: &mut dyn CryptoRng,
     ) {
-        if bssid.is_group() || bssid == self.settings.common.address {
+        let is_possible = bssid != self.settings.common.address && self.is_place_of(bssid, endpoint);
+        if bssid.is_group() || !is_possible {
             return;
         }
         self.note_clock(bssid, timestamp_us);
+        let now = self.now;
+        let is_left_alone =
+            |left: &&LeftAlone| (left.bssid, left.endpoint) == (bssid, endpoint) && left.until > now;
+        let causes: Vec<Cause> = self
+            .left_alone
+            .iter()
+            .filter(is_left_alone)
+            .map(|left| left.cause)
+            .collect();
         if !matches!(self.state, State::Searching { .. })
             || self.settings.bssid.is_some_and(|wanted| wanted != bssid)
-            || self
-                .left_alone
-                .iter()
-                .any(|left| left.bssid == bssid && left.until > self.now)
+            || causes.contains(&Cause::Attempt)
         {
             return;
         }
@@ -94,11 +101,26 @@ impl Station {
         }
         match self.choose(bssid, endpoint, timestamp_us, &advertised) {
             Ok(found) => self.authenticate(found, rng),
+            Err(_) if causes.contains(&Cause::Advertisement) => {}
             Err(why) => {
-                self.leave_alone(bssid, LEFT_ALONE);
+                let place = (bssid, endpoint);
+                self.leave_alone(place, Cause::Advertisement, Prospect::Open, &why);
                 self.outbox
                     .log_limited(self.now, Phase::Discovery, Outcome::Failed, Some(bssid), why);
             }
+        }
+    }
+
+    /// Whether an access point can send from here. Over Ethernet, it sends from its own address. Over UDP, the station
+    /// is configured with its endpoint.
+    fn is_place_of(&self, bssid: MacAddr, endpoint: Endpoint) -> bool {
+        match (self.settings.probes_to, endpoint) {
+            (Endpoint::Ethernet(_), Endpoint::Ethernet(from)) => from == bssid,
+            // A socket of IPv6 receives from IPv4 with mapped addresses.
+            (Endpoint::Udp(peer), Endpoint::Udp(from)) => {
+                (peer.ip().to_canonical(), peer.port()) == (from.ip().to_canonical(), from.port())
+            }
+            _ => false,
         }
     }
 
@@ -155,7 +177,9 @@ impl Station {
         let (sae, first) = match self.initiate_sae(found.bssid, rng).transpose() {
             Ok(started) => started.unzip(),
             // Unreachable: the password was prepared for the offered groups.
-            Err(error) => return self.give_up(Phase::Authentication, &error.to_string(), false),
+            Err(error) => {
+                return self.give_up(Phase::Authentication, &error.to_string(), Prospect::Open);
+            }
         };
         self.state = State::Authenticating {
             found,
@@ -214,7 +238,7 @@ impl Station {
                 Some(code) => format!("refused with status code {code} (IEEE Std 802.11-2020 Table 9-50)"),
                 None => "no answer".to_owned(),
             };
-            return self.give_up(Phase::Authentication, &text, false);
+            return self.give_up(Phase::Authentication, &text, Prospect::Open);
         }
         request.tries += 1;
         request.next = now + AGAIN;
@@ -270,16 +294,18 @@ impl Station {
                 transaction,
                 status,
                 rest,
-            } if frame.da == own => {
+            } if frame.da == own && self.is_from_access_point(from) => {
                 self.authentication(frame.sa, (algorithm, transaction, status), rest, octets, rng);
             }
-            Body::AssociationResponse { status, elements, .. } if frame.da == own => {
+            Body::AssociationResponse { status, elements, .. }
+                if frame.da == own && self.is_from_access_point(from) =>
+            {
                 self.associated(frame.sa, status, elements, rng);
             }
             Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
                 if frame.da == own || frame.da.is_group() =>
             {
-                self.query_session(frame.sa, reason);
+                self.query_session(frame.sa, from, reason);
             }
             _ => {}
         }
@@ -327,9 +353,12 @@ impl Station {
             None => {}
             Some(SaeEvent::Accepted(pmk)) => self.associate(Some(pmk.clone()), Vec::new(), rng),
             Some(SaeEvent::Failed(failure)) => {
-                let wrong = *failure == wlan_rsn::sae::Failure::PasswordMismatch;
+                let prospect = match failure {
+                    wlan_rsn::sae::Failure::PasswordMismatch => Prospect::Suspected,
+                    _ => Prospect::Open,
+                };
                 let text = sae_failure(*failure, "the access point");
-                self.give_up(Phase::Authentication, &text, wrong);
+                self.give_up(Phase::Authentication, &text, prospect);
             }
         }
     }
@@ -423,7 +452,7 @@ impl Station {
         );
         let mut supplicant = match machine {
             Ok(supplicant) => Box::new(supplicant),
-            Err(error) => return self.give_up(Phase::Keys, &error.to_string(), false),
+            Err(error) => return self.give_up(Phase::Keys, &error.to_string(), Prospect::Open),
         };
         supplicant.start(now, rng);
         if let Some(pdu) = early {
@@ -456,29 +485,47 @@ impl Station {
     }
 
     /// Reports a failed attempt and backs off from the access point.
-    pub(super) fn give_up(&mut self, phase: Phase, why: &str, wrong_key: bool) {
-        let bssid = match &self.state {
-            State::Searching { .. } => None,
-            State::Authenticating { found, .. }
-            | State::Associating { found, .. }
-            | State::Proving { found, .. }
-            | State::Joined { found, .. } => Some(found.bssid),
-        };
+    pub(super) fn give_up(&mut self, phase: Phase, why: &str, prospect: Prospect) {
+        let place = self.found().map(|found| (found.bssid, found.endpoint));
         let mut text = why.to_owned();
-        if let Some(bssid) = bssid {
-            let wait = self.leave_alone(bssid, if wrong_key { LEFT_ALONE_WRONG } else { LEFT_ALONE });
+        if let Some(place) = place {
+            let wait = self.leave_alone(place, Cause::Attempt, prospect, why);
             text.push_str(&format!("; next try in {:.1} s", wait.as_secs_f64()));
         }
+        let bssid = place.map(|(bssid, _)| bssid);
         self.outbox
             .log_limited(self.now, phase, Outcome::Failed, bssid, text);
         self.state = searching(self.now);
     }
 
-    /// Backs off from an access point. Returns the backoff time.
-    pub(super) fn leave_alone(&mut self, bssid: MacAddr, times: [Duration; 2]) -> Duration {
-        let before = self.left_alone.iter().position(|left| left.bssid == bssid);
-        let strikes = before.map_or(0, |at| self.left_alone.swap_remove(at).strikes + 1);
-        let wait = doubled(times, strikes);
+    /// Backs off from an access point, for longer if the reason `why` is lasting. Returns the backoff time.
+    fn leave_alone(
+        &mut self,
+        (bssid, endpoint): (MacAddr, Endpoint),
+        cause: Cause,
+        prospect: Prospect,
+        why: &str,
+    ) -> Duration {
+        let mut all = self.left_alone.iter();
+        let before = all.position(|left| (left.bssid, left.endpoint, left.cause) == (bssid, endpoint, cause));
+        let before = before.map(|at| self.left_alone.swap_remove(at));
+        let strikes = before.as_ref().map_or(0, |left| left.strikes + 1);
+        let mut lasting = before.and_then(|left| left.lasting);
+        // Other failures, such as silence, say nothing about a lasting reason.
+        if prospect != Prospect::Open {
+            let known = lasting.filter(|(known, _)| known == why);
+            let first = if prospect == Prospect::Proven { LASTING } else { 1 };
+            lasting = Some((
+                why.to_owned(),
+                known.map_or(first, |(_, count)| count.saturating_add(1)),
+            ));
+        }
+        let wait = match &lasting {
+            Some((_, count)) if prospect != Prospect::Open && *count >= LASTING => {
+                doubled(LEFT_ALONE_WRONG, count - LASTING)
+            }
+            _ => doubled(LEFT_ALONE, strikes),
+        };
         if self.left_alone.len() == REMEMBERED {
             let first = (0..REMEMBERED).min_by_key(|&at| self.left_alone[at].until);
             first.map(|at| self.left_alone.swap_remove(at));
@@ -486,8 +533,11 @@ impl Station {
         let until = self.now + wait;
         self.left_alone.push(LeftAlone {
             bssid,
+            endpoint,
+            cause,
             until,
             strikes,
+            lasting,
         });
         wait
     }

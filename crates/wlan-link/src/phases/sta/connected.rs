@@ -10,12 +10,15 @@ use super::super::frames::{self, Protected, reason};
 use super::super::lease::Prefix;
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction, group_action};
-use super::{Outcome, Phase, Repeated, Session, State, Station, searching};
-use crate::plane::ControlFrame;
+use super::{Outcome, Phase, Prospect, Repeated, Session, State, Station, searching};
+use crate::plane::{ControlFrame, Endpoint};
 
 impl Station {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
+        if !frame.protected && !self.is_from_access_point(frame.endpoint) {
+            return;
+        }
         if let Some(Pdu::Eap(packet)) = Pdu::parse(pdu) {
             return self.eap_packet(frame, packet, rng);
         }
@@ -92,7 +95,7 @@ impl Station {
 
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
     /// During a handshake, only records the claim, as the possible reason of a failure.
-    pub(super) fn query_session(&mut self, from: MacAddr, why: u16) {
+    pub(super) fn query_session(&mut self, from: MacAddr, endpoint: Endpoint, why: u16) {
         let now = self.now;
         if let State::Joined {
             found,
@@ -100,7 +103,7 @@ impl Station {
             session: None,
             ..
         } = &mut self.state
-            && found.bssid == from
+            && (found.bssid, found.endpoint) == (from, endpoint)
         {
             *refused |= why == reason::HANDSHAKE;
         }
@@ -324,7 +327,12 @@ impl Station {
             other => other.to_string(),
         };
         self.remove();
-        self.give_up(Phase::Keys, &text, wrong);
+        let prospect = if wrong {
+            Prospect::Suspected
+        } else {
+            Prospect::Open
+        };
+        self.give_up(Phase::Keys, &text, prospect);
     }
 
     fn send_action(&mut self, content: &Protected) {

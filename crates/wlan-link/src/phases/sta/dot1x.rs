@@ -9,7 +9,7 @@ use wlan_eap::{Msk, Peer, eapol};
 use wlan_frames::MacAddr;
 use wlan_rsn::{Pmk, pmkid};
 
-use super::{Action, Outcome, Phase, Repeated, State, Station};
+use super::{Action, Outcome, Phase, Prospect, Repeated, State, Station};
 use crate::plane::ControlFrame;
 
 /// Interval of EAPOL-Start while the access point sends no Request.
@@ -150,7 +150,13 @@ impl Station {
                     .log(Phase::Authentication, Outcome::Progress, Some(bssid), text);
             }
             (Some(Err(failure)), false) => {
-                self.give_up(Phase::Authentication, &failure.to_string(), is_lasting(&failure));
+                let prospect = match failure {
+                    // From the inside of the tunnel.
+                    Failure::WrongPassword(_) | Failure::WrongServer => Prospect::Proven,
+                    Failure::Tls(_) => Prospect::Suspected,
+                    _ => Prospect::Open,
+                };
+                self.give_up(Phase::Authentication, &failure.to_string(), prospect);
             }
             (Some(Err(failure)), true) => {
                 let text = format!("not authenticated again: {failure}");
@@ -221,11 +227,15 @@ impl Station {
             return;
         };
         if now >= eap.until {
-            let (text, lasting) = match eap.peer.failed() {
-                Some(failure) => (failure.to_string(), is_lasting(failure)),
-                None => ("the authentication server does not answer".to_owned(), false),
+            let (text, prospect) = match eap.peer.failed() {
+                Some(failure @ Failure::WrongPassword(_)) => (failure.to_string(), Prospect::Suspected),
+                Some(failure) => (failure.to_string(), Prospect::Open),
+                None => {
+                    let text = "the authentication server does not answer";
+                    (text.to_owned(), Prospect::Open)
+                }
             };
-            return self.give_up(Phase::Authentication, &text, lasting);
+            return self.give_up(Phase::Authentication, &text, prospect);
         }
         if let Some(start) = eap.start.as_mut().filter(|start| now >= start.next) {
             start.next = now + START_AGAIN;
@@ -242,12 +252,4 @@ impl Station {
             }
         }
     }
-}
-
-/// Whether only the operator can repair a failure.
-fn is_lasting(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Tls(_) | Failure::WrongPassword(_) | Failure::WrongServer
-    )
 }

@@ -5,8 +5,11 @@
 //!      ▲                      │                 │               │            │              │
 //!      └── back off from that access point, longer each time ◄────────────────┴ silence, a sealed Deauthentication
 //! ```
-//! After a failed attempt, the station backs off from the access point for 250 ms, doubling up to 8 s. After a wrong
-//! passphrase, or if it and the authentication server do not accept each other, it backs off for 30 s, doubling up to 5 minutes. It tries other access points meanwhile.
+//! After a failed attempt, the station backs off from the access point for 250 ms, doubling up to 8 s. If only the operator
+//! can remove the reason (a wrong passphrase, or the station and the authentication server do not accept each other), it
+//! backs off for 30 s, doubling up to 5 minutes, but a reason that a forged frame may have caused must end three attempts
+//! in a row. It tries other access points meanwhile. Before there are keys, it accepts unprotected frames only from the endpoint of the access point that it has
+//! chosen.
 
 mod attempt;
 mod connected;
@@ -38,8 +41,11 @@ use dot1x::Conversation;
 const PROBE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 /// Backoff after a failed attempt: initial value, which doubles up to the second value.
 const LEFT_ALONE: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
-/// Backoff after a wrong passphrase.
+/// Backoff after lasting failures, such as a wrong passphrase.
 const LEFT_ALONE_WRONG: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
+/// Number of failures in a row, with the same reason, after which a [suspected](Prospect::Suspected) reason counts as
+/// lasting.
+const LASTING: u32 = 3;
 /// Maximum number of access points for which a backoff is stored.
 const REMEMBERED: usize = 16;
 /// Duration of discovery after which a log line reports that no access point answers.
@@ -175,11 +181,36 @@ impl Session {
     }
 }
 
-/// The backoff of an access point.
+/// The backoff of an access point. Any host can send in its name from another endpoint.
 struct LeftAlone {
     bssid: MacAddr,
+    endpoint: Endpoint,
+    cause: Cause,
     until: Duration,
+    /// Number of earlier backoffs.
     strikes: u32,
+    /// The last lasting reason, and how many attempts in a row it ended.
+    lasting: Option<(String, u32)>,
+}
+
+/// The outlook of the next attempt after a failed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prospect {
+    /// It may succeed.
+    Open,
+    /// It fails for the same reason, unless a damaged or forged frame was the reason.
+    Suspected,
+    /// It fails for the same reason, which arrived in authentic data.
+    Proven,
+}
+
+/// Why an access point is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Its advertisement is unsuitable, which is reported less and less often. The next one may be suitable.
+    Advertisement,
+    /// An attempt failed.
+    Attempt,
 }
 
 /// The state machine of a station.
@@ -364,6 +395,22 @@ impl Station {
 
     fn at(&mut self, now: Duration) {
         self.now = self.clock.at(now);
+    }
+
+    /// The access point of the attempt or session.
+    fn found(&self) -> Option<&Found> {
+        match &self.state {
+            State::Searching { .. } => None,
+            State::Authenticating { found, .. }
+            | State::Associating { found, .. }
+            | State::Proving { found, .. }
+            | State::Joined { found, .. } => Some(found),
+        }
+    }
+
+    /// Whether frames from here are those of the access point of the attempt or session.
+    fn is_from_access_point(&self, endpoint: Endpoint) -> bool {
+        self.found().is_some_and(|found| found.endpoint == endpoint)
     }
 }
 

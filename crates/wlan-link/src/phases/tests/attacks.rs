@@ -323,6 +323,41 @@ fn a_station_ignores_frames_to_other_stations_and_answers_of_other_access_points
 }
 
 #[test]
+fn a_station_believes_advertisements_only_from_the_place_of_the_access_point() {
+    let elements = settings(AP, Akm::Sae, "x").elements(&[Suite::Ccmp128], Suite::Ccmp128);
+    let elements = frames::advertisement(SSID, Kind::Ip, &elements);
+    let udp = |place: &str| Endpoint::Udp(place.parse().unwrap());
+    let peer = udp("192.0.2.1:7700");
+    let ethernet = Endpoint::Ethernet(MacAddr::BROADCAST);
+    for (probes_to, from, is_believed) in [
+        (peer, peer, true),
+        (peer, udp("[::ffff:192.0.2.1]:7700"), true),
+        (peer, udp("192.0.2.1:7701"), false),
+        (peer, udp("192.0.2.2:7700"), false),
+        (peer, Endpoint::Ethernet(AP), false),
+        (ethernet, Endpoint::Ethernet(AP), true),
+        (ethernet, Endpoint::Ethernet(station(9)), false),
+    ] {
+        let mut settings = sta_settings(1, Akm::Sae);
+        settings.probes_to = probes_to;
+        let mut end = Station::new(settings);
+        let frame = ControlFrame {
+            transmitter: AP,
+            endpoint: from,
+            protected: false,
+            body: ControlBody::Management(frames::Writer::new(AP).beacon(1, 1000, &elements)),
+        };
+        end.receive(&frame, Duration::ZERO, &mut TestRng(1));
+        let phase = if is_believed {
+            Phase::Authentication
+        } else {
+            Phase::Discovery
+        };
+        assert_eq!(end.state().phase, phase, "{from:?}");
+    }
+}
+
+#[test]
 fn an_access_point_answers_unknown_stations_at_a_limited_rate() {
     let mut world = World::new(Akm::Sae, 1, 11);
     assert!(world.run(1, |world| world.is_connected(1)));

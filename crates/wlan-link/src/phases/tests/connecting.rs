@@ -79,9 +79,10 @@ fn both_ends_report_a_wrong_passphrase_and_retry_slowly() {
     }
 }
 
-/// Each attempt with a wrong password lets the access point test one guess.
+/// Each attempt with a wrong password lets the access point test one guess. The first two failures may be the effect of
+/// forged frames.
 #[test]
-fn after_a_wrong_passphrase_the_backoff_doubles_up_to_five_minutes() {
+fn after_three_wrong_passphrases_the_backoff_doubles_up_to_five_minutes() {
     let mut world = World::new(Akm::Sae, 0, 2);
     let mut wrong = sta_settings(1, Akm::Sae);
     wrong.common.credentials = credentials(Akm::Sae, "battery staple");
@@ -94,8 +95,10 @@ fn after_a_wrong_passphrase_the_backoff_doubles_up_to_five_minutes() {
         .filter_map(|event| Some(event.text.split_once("next try in ")?.1))
         .collect();
     assert_eq!(
-        waits[..6],
-        ["30.0 s", "60.0 s", "120.0 s", "240.0 s", "300.0 s", "300.0 s"]
+        waits[..8],
+        [
+            "0.2 s", "0.5 s", "30.0 s", "60.0 s", "120.0 s", "240.0 s", "300.0 s", "300.0 s"
+        ]
     );
 }
 
@@ -240,12 +243,9 @@ proptest! {
         world.channel = Channel { lost, doubled, damaged, delay_ms };
         // TLS repairs no octet of EAP: each damaged handshake fails, and the station waits longer before the next one.
         let is_damaged_eap = damaged > 0 && akm.is_eap();
+        let within_s = if is_damaged_eap { 900 } else { 120 };
         for last in 1..=2 {
-            let connected = world.run(120, |world| world.is_connected(last));
-            if !connected && is_damaged_eap {
-                prop_assert!(world.plane(station(last)).count(Outcome::Failed) > 0);
-                return Ok(());
-            }
+            let connected = world.run(within_s, |world| world.is_connected(last));
             prop_assert!(connected, "{}: {:?}", akm.name(), world.plane(station(last)).events);
         }
         prop_assert!(world.ap().kept().iter().all(|&kept| kept <= 4));
@@ -260,8 +260,7 @@ proptest! {
         world.run(5, |_| false);
         prop_assert!(world.plane(AP).used.len() > before);
         // A peer that answers no rekey is disconnected, and connects again.
-        let connected = world.run(60, |world| world.is_connected(1) && world.is_connected(2));
-        let reported = [1, 2].map(|last| world.plane(station(last)).count(Outcome::Failed) > 0);
-        prop_assert!(connected || (is_damaged_eap && reported != [false; 2]));
+        let within_s = if is_damaged_eap { 900 } else { 60 };
+        prop_assert!(world.run(within_s, |world| world.is_connected(1) && world.is_connected(2)));
     }
 }
