@@ -3,6 +3,7 @@
 mod attacks;
 mod connecting;
 mod enterprise;
+mod floods;
 mod radius_server;
 mod sessions;
 mod world;
