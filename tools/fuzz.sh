@@ -23,7 +23,7 @@ fuzz() {
 }
 
 status=0
-set -- frames captures open seal handshake sae phases eap
+set -- frames captures open seal handshake sae phases eap netlink
 while [ $# -gt 0 ]; do
     fuzz "$1" &
     first=$!

@@ -4,12 +4,14 @@
 //!  cargo install cargo-fuzz
 //!  cargo run --bin seeds                     (in this folder) writes the initial corpus to corpus/
 //!  cargo +nightly fuzz run --features libfuzzer frames -- -max_total_time=600
-//!                                            also: captures, open, seal, handshake, sae, phases, eap
+//!                                            also: captures, open, seal, handshake, sae, phases, eap,
+//!                                            netlink
 //!  cargo test                                runs the same functions on the seeds and mutations of them
 //! ```
 
 mod eap;
 mod handshake;
+mod netlink;
 mod phases;
 mod sae;
 
@@ -18,6 +20,7 @@ use std::sync::LazyLock;
 
 pub use eap::eap;
 pub use handshake::handshake;
+pub use netlink::netlink;
 pub use phases::phases;
 pub use sae::sae;
 use wlan_ciphers::bip::IntegrityKeyId;
@@ -534,6 +537,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push([&[0; 7][..], &deauthentication].concat());
     seeds.push(deauthentication);
     seeds.extend(handshake::seeds());
+    seeds.extend(netlink::seeds());
     seeds.extend(phases::seeds());
     seeds.extend(sae::seeds());
     seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());

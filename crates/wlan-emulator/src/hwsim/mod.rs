@@ -10,5 +10,5 @@
 mod air;
 mod frame;
 pub mod link;
-mod netlink;
+pub mod netlink;
 mod radio;

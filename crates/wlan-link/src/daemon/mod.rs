@@ -11,7 +11,7 @@
 mod attendant;
 mod config;
 mod metrics;
-mod netlink;
+pub mod netlink;
 mod radius;
 mod status_socket;
 mod written;

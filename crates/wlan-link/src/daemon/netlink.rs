@@ -135,7 +135,8 @@ impl Device {
 }
 
 /// Sequence number and error code of an acknowledgement; `None` for other messages.
-fn acknowledgement(message: &[u8]) -> Option<(u32, i32)> {
+#[must_use]
+pub fn acknowledgement(message: &[u8]) -> Option<(u32, i32)> {
     let word = |at: usize| message.get(at..at + 4)?.first_chunk().copied();
     let kind = u16::from_ne_bytes(*message.get(4..6)?.first_chunk()?);
     let is_acknowledgement = libc::c_int::from(kind) == libc::NLMSG_ERROR;
@@ -145,7 +146,22 @@ fn acknowledgement(message: &[u8]) -> Option<(u32, i32)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn only_a_complete_acknowledgement_has_a_result(
+            mut octets in proptest::collection::vec(any::<u8>(), 0..64), is_acknowledgement: bool
+        ) {
+            if let (true, Some(kind)) = (is_acknowledgement, octets.get_mut(4..6)) {
+                kind.copy_from_slice(&2_u16.to_ne_bytes());
+            }
+            let is_complete = octets.len() >= HEADER_B + 4 && octets[4..6] == 2_u16.to_ne_bytes();
+            prop_assert_eq!(acknowledgement(&octets).is_some(), is_complete);
+        }
+    }
 
     #[test]
     fn a_late_acknowledgement_is_not_matched_to_the_next_request() {
