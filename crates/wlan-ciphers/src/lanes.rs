@@ -28,10 +28,11 @@ impl ByLength {
         if !keyed[..len].is_sorted_by(|a, b| a.0 >= b.0) {
             keyed[..len].sort_unstable_by_key(|&(length, _)| core::cmp::Reverse(length));
         }
-        ByLength {
-            order: keyed.map(|(_, index)| index),
-            len,
+        let mut order = [0; WINDOW];
+        for (place, (_, index)) in keyed[..len].iter().enumerate() {
+            order[place] = *index;
         }
+        ByLength { order, len }
     }
 
     /// The indices in groups of `lanes`; the last group may be smaller.

@@ -42,6 +42,7 @@ pub enum FrameError {
 }
 
 /// Returns an error unless `bytes` holds at least `needed` octets of `what`.
+#[inline]
 pub(crate) fn need(what: &'static str, bytes: &[u8], needed: usize) -> Result<(), FrameError> {
     if bytes.len() < needed {
         return Err(FrameError::Truncated {

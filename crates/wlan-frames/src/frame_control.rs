@@ -89,6 +89,7 @@ impl FrameControl {
     ///
     /// # Errors
     /// [`FrameError::Truncated`], [`FrameError::Version`].
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<FrameControl, FrameError> {
         need("a Frame Control field", bytes, 2)?;
         let fc = FrameControl(get_u16(bytes, 0));

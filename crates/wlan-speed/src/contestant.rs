@@ -131,6 +131,7 @@ fn seal_fault(fault: SealFault) -> Fault {
 ///
 /// # Errors
 /// [`Fault::Open`].
+#[inline]
 pub fn verdict(job: &OpenJob<'_>) -> Result<(), Fault> {
     job.verdict().map(|_| ()).map_err(Fault::Open)
 }
@@ -249,6 +250,7 @@ pub fn split<'a>(
 ///
 /// # Panics
 /// If the packet number exceeds 48 bits.
+#[inline]
 pub fn seal_job(mpdu: &mut [u8], pn: u64) -> SealJob<'_> {
     SealJob {
         mpdu,
@@ -259,6 +261,7 @@ pub fn seal_job(mpdu: &mut [u8], pn: u64) -> SealJob<'_> {
 }
 
 /// The job that opens a frame.
+#[inline]
 pub fn open_job(mpdu: &mut [u8]) -> OpenJob<'_> {
     OpenJob::new(mpdu, KeyId::PAIRWISE)
 }

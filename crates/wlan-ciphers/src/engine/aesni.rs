@@ -127,11 +127,6 @@ impl Machine for AesNi {
     }
 
     #[inline(always)]
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m128i {
-        self.splat(blocks[0])
-    }
-
-    #[inline(always)]
     fn square(self) -> [__m128i; 1] {
         [self.zero(); 1]
     }

@@ -137,11 +137,6 @@ impl Machine for Armv8 {
     }
 
     #[inline(always)]
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> uint8x16_t {
-        self.splat(blocks[0])
-    }
-
-    #[inline(always)]
     fn square(self) -> [uint8x16_t; 1] {
         [self.zero()]
     }

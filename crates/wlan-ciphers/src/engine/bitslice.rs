@@ -6,6 +6,8 @@
 
 use core::ops::{BitAnd, BitXor, Not};
 
+use super::array;
+
 /// Blocks per call of the cipher.
 pub(super) const BLOCKS: usize = 16;
 
@@ -18,12 +20,12 @@ pub(super) struct Plane([u64; WORDS]);
 impl Plane {
     #[inline(always)]
     fn map(self, f: impl Fn(u64) -> u64) -> Plane {
-        Plane(self.0.map(f))
+        Plane(array(|word| f(self.0[word])))
     }
 
     #[inline(always)]
     fn zip(self, other: Plane, f: impl Fn(u64, u64) -> u64) -> Plane {
-        Plane(core::array::from_fn(|word| f(self.0[word], other.0[word])))
+        Plane(array(|word| f(self.0[word], other.0[word])))
     }
 }
 
@@ -146,8 +148,8 @@ fn add(state: &mut Planes, key: &Planes) {
 /// Rotates row r by r columns of four bits (FIPS 197 5.1.2).
 #[inline(always)]
 fn shift_rows(state: &Planes) -> Planes {
-    state.map(|plane| {
-        plane.map(|x| {
+    array(|bit| {
+        state[bit].map(|x| {
             x & 0x0000_0000_0000_ffff
                 | (x & 0x0000_0000_fff0_0000) >> 4
                 | (x & 0x0000_0000_000f_0000) << 12
@@ -162,9 +164,9 @@ fn shift_rows(state: &Planes) -> Planes {
 /// Each octet becomes 2 a(r) + 3 a(r+1) + a(r+2) + a(r+3) of its column (FIPS 197 5.1.3).
 #[inline(always)]
 fn mix_columns(a: &Planes) -> Planes {
-    let next = a.map(|plane| plane.map(|x| x.rotate_right(16)));
-    let sum: Planes = core::array::from_fn(|bit| a[bit] ^ next[bit]);
-    core::array::from_fn(|bit| {
+    let next: Planes = array(|bit| a[bit].map(|x| x.rotate_right(16)));
+    let sum: Planes = array(|bit| a[bit] ^ next[bit]);
+    array(|bit| {
         let others = next[bit] ^ sum[bit].map(|x| x.rotate_right(32));
         // Twice the sum of the two octets: the top bit is reduced to 0x1b.
         let doubled = match bit {
@@ -178,10 +180,9 @@ fn mix_columns(a: &Planes) -> Planes {
 
 /// SubWord of the key expansion (FIPS 197 5.2).
 pub(super) fn sub_word(word: [u8; 4]) -> [u8; 4] {
-    let planes: [u8; 8] =
-        core::array::from_fn(|bit| (0..4).fold(0, |plane, i| plane | (word[i] >> bit & 1) << i));
+    let planes: [u8; 8] = array(|bit| (0..4).fold(0, |plane, i| plane | (word[i] >> bit & 1) << i));
     let planes = s_box(planes);
-    core::array::from_fn(|i| (0..8).fold(0, |octet, bit| octet | (planes[bit] >> i & 1) << bit))
+    array(|i| (0..8).fold(0, |octet, bit| octet | (planes[bit] >> i & 1) << bit))
 }
 
 /// The S-box on eight planes, with the paper's variable names.

@@ -15,6 +15,7 @@
 
 use core::ops::Range;
 
+use super::array;
 use super::machine::{Addresses, Group, Keys, MAX_LANES, Machine};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 
@@ -281,7 +282,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const E
         }
         if let Some(at) = absorbed {
             let column = if EDGE {
-                edge.column(b)
+                edge.column(m, b)
             } else {
                 // SAFETY: the caller promises that all lanes have this block in full.
                 unsafe { gather_column(m, group, at + 16 * b) }
@@ -433,7 +434,7 @@ unsafe fn seal_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     // SAFETY: the caller promises that these are registers of the group.
     let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
     for b in 0..M::LANES {
-        let column = edge.column(b);
+        let column = edge.column(m, b);
         let mut stream = s.counters(m, from + b);
         absorb(
             m,
@@ -478,7 +479,7 @@ unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
     due.copy_from_slice(&s.due[..N]);
     for b in 0..M::LANES {
         absorb(m, keys, 0, mac, &next, Some(&due), None);
-        (next, due) = (edge.column(b), edge.due(b));
+        (next, due) = (edge.column(m, b), edge.due(b));
     }
     s.next[..N].copy_from_slice(&next);
     s.due[..N].copy_from_slice(&due);
@@ -489,7 +490,11 @@ impl<M: Machine, const G: usize> State<M, G> {
     #[inline(always)]
     fn counters<const N: usize>(&self, m: M, block: usize) -> [M::Block; N] {
         let count = m.counter((block + 1) as u16);
-        core::array::from_fn(|g| m.xor(self.base[g], count))
+        let mut counters = [count; N];
+        for g in 0..N {
+            counters[g] = m.xor(self.base[g], count);
+        }
+        counters
     }
 }
 
@@ -509,10 +514,12 @@ unsafe fn gather_column<M: Machine, const G: usize, const N: usize>(
     group: &Group<'_, G>,
     at: usize,
 ) -> [M::Block; N] {
-    core::array::from_fn(|g| {
+    let mut column = [m.zero(); N];
+    for g in 0..N {
         // SAFETY: `g` is a register of the group, whose lanes have this block in full.
-        unsafe { m.gather(&group.payload[g], at) }
-    })
+        column[g] = unsafe { m.gather(&group.payload[g], at) };
+    }
+    column
 }
 
 /// The MAC absorbs `next`, in the lanes `due` if given. The rounds are interleaved with those of the counter blocks
@@ -601,14 +608,18 @@ impl<M: Machine, const N: usize> Edge<M, N> {
 
     /// Block `b` of every lane.
     #[inline(always)]
-    fn column(&self, b: usize) -> [M::Block; N] {
-        core::array::from_fn(|g| self.columns[g][b])
+    fn column(&self, m: M, b: usize) -> [M::Block; N] {
+        let mut column = [m.zero(); N];
+        for g in 0..N {
+            column[g] = self.columns[g][b];
+        }
+        column
     }
 
     /// The lanes that have block `b`.
     #[inline(always)]
     fn due(&self, b: usize) -> [u8; N] {
-        core::array::from_fn(|g| self.due[g][b])
+        array(|g| self.due[g][b])
     }
 
     /// Whether any lane has block `b`.

@@ -30,7 +30,7 @@ use core::ops::Range;
 use super::machine::{AesRounds, Machine};
 use super::pass::{Pass, SEAL, authenticates, enciphers};
 use super::polyval::POWERS;
-use super::{BlocksInOrder, Frame, Schedule, hand_out, rounds};
+use super::{BlocksInOrder, Frame, Schedule, array, hand_out, rounds};
 
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;
@@ -536,7 +536,7 @@ impl<M: Pipelined> Sums<M> {
         let lane = place % M::LANES;
         self.0[lane] = add_lengths(m, sum, &frames[usize::from(order[place])]);
         if lane == M::LANES - 1 || place == order.len() - 1 {
-            finish::<M, PASS>(m, frames, &order[place - lane..=place], &self.0);
+            finish::<M, PASS>(m, frames, &order[place - lane..place + 1], &self.0);
         }
     }
 }
@@ -631,8 +631,8 @@ pub(super) unsafe fn short<
         // The sums of the frames before this step belong to the lanes before it.
         rounds!(K in 0 1 2 3 => {
             if K * G < M::LANES {
-                let group: &[u8; G] = order[place + K * G..].first_chunk().expect("a multiple of LANES");
-                let group = group.map(|member| &frames[usize::from(member)]);
+                let members = &order[place + K * G..][..G];
+                let group: [_; G] = array(|g| &frames[usize::from(members[g])]);
                 // SAFETY: the frames have R rows each, and if SHARED, the key of `keys` and `effects`.
                 let masks = unsafe { run.step::<PASS, R, R, true, true, SHARED>(m, group, &keys, &effects, 0) };
                 let before = (K * G + M::LANES - G) % M::LANES;

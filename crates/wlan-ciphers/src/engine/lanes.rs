@@ -18,7 +18,7 @@ use core::ops::Range;
 use super::machine::{Keys, MAX_LANES, Machine, Row};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 use super::portable::{Portable, SlicedKeys};
-use super::{BlocksInOrder, Frame};
+use super::{BlocksInOrder, Frame, array};
 
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;
@@ -262,12 +262,12 @@ pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes:
     let aad = [aad_1, aad_2].map(u128::to_ne_bytes);
     let (_, payload, _) = frame.parts();
 
-    let mut mac = NUMBERS.map(|number| (first ^ u128::from_ne_bytes(number)).to_ne_bytes());
+    let mut mac: [_; MAX_LANES] = array(|lane| (first ^ u128::from_ne_bytes(NUMBERS[lane])).to_ne_bytes());
     let mut due = [true; MAX_LANES];
     let mut mask = 0;
     for chunk in 0..(AHEAD + payload.len()).div_ceil(16 * lanes) {
         let mut state = [mac];
-        let mut stream = [core::array::from_fn(|lane| {
+        let mut stream = [array(|lane| {
             let count = ((chunk * lanes + lane) as u16).wrapping_sub(1);
             (counter ^ u128::from(count.swap_bytes()).to_le() << 112).to_ne_bytes()
         })];

@@ -11,7 +11,7 @@ use core::ops::{IndexMut, Range};
 
 #[cfg(target_arch = "x86_64")]
 use super::rounds;
-use super::{BlocksInOrder, Frame, Schedule};
+use super::{BlocksInOrder, Frame, Schedule, array};
 
 pub(crate) use super::schedule::MAX_LANES;
 
@@ -51,9 +51,6 @@ pub(crate) trait Machine: Copy {
 
     /// All bits clear.
     fn zero(self) -> Self::Block;
-    /// The blocks at these references, one per lane.
-    #[allow(clippy::wrong_self_convention)] // `self` is the machine, not the source of the conversion
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Self::Block;
     /// The same block in every lane.
     fn splat(self, block: &[u8; 16]) -> Self::Block;
     /// Lane `lane` of a block in memory, in every lane.
@@ -255,9 +252,13 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
         for register in 0..SETS {
             let mut set = [m.zero(); KEYS];
             if register < registers {
-                let of_lanes: [_; MAX_LANES] = core::array::from_fn(|lane| key(register, lane % M::LANES));
+                let mut rounds_of: Addresses = [core::ptr::null_mut(); MAX_LANES];
+                for lane in 0..M::LANES {
+                    rounds_of[lane] = key(register, lane).rounds.as_ptr().cast_mut().cast();
+                }
                 for (round, block) in set.iter_mut().enumerate() {
-                    *block = m.from_lanes(&of_lanes.map(|key| &key.rounds[round]));
+                    // SAFETY: every lane's schedule has `KEYS` round keys of 16 octets or more.
+                    *block = unsafe { m.gather(&rounds_of, 16 * round) };
                 }
             }
             // SAFETY: a value of this type is `SETS` sets and nothing else.
@@ -478,7 +479,7 @@ impl<'g, const G: usize> Rows<'g, G> {
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
         let frames = &*frames;
         Rows {
-            rows: core::array::from_fn(|g| {
+            rows: array(|g| {
                 let g = g.min(order.len() - 1);
                 let frame = &frames[usize::from(order[g])];
                 Row {

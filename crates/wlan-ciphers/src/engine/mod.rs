@@ -449,6 +449,17 @@ unsafe fn several<M: Entries, const PASS: Pass, const SHARED: bool>(
     }
 }
 
+/// An array of `item(0)`, `item(1)`, ... Unlike `core::array::from_fn`, it is inlined in every build. In vector code, a loop
+/// takes its place: a closure lacks the target features of the kernel, so that the compiler may not inline it.
+#[inline(always)]
+fn array<T: Copy, const N: usize>(item: impl Fn(usize) -> T) -> [T; N] {
+    let mut items = [item(0); N];
+    for i in 1..N {
+        items[i] = item(i);
+    }
+    items
+}
+
 /// A kernel: makes a pass over the frames of one group.
 trait Kernel<M: Machine> {
     /// # Safety
@@ -751,8 +762,8 @@ impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHAR
             unsafe { group.place(frames, order, M::LANES) };
             ccm::ccm::<M, _, G, PASS, false>(m, keys, &mut group)
         };
-        for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
-            hand_out::<PASS>(&m.lanes(mic), frames, members);
+        for (register, members) in order.chunks(M::LANES).enumerate() {
+            hand_out::<PASS>(&m.lanes(mics[register]), frames, members);
         }
     }
 }
@@ -855,7 +866,7 @@ fn hand_out<const PASS: Pass>(mics: &[[u8; 16]], frames: &mut [Frame<'_, '_>], o
     if !authenticates(PASS) {
         return;
     }
-    for (&mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].take_mic::<PASS>(mic);
+    for (place, &member) in order.iter().enumerate() {
+        frames[usize::from(member)].take_mic::<PASS>(mics[place]);
     }
 }

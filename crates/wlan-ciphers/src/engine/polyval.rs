@@ -72,14 +72,13 @@ fn low_half(a: u64, b: u64) -> u64 {
         0x4444_4444_4444_4444,
         0x8888_8888_8888_8888,
     ];
-    let (a, b) = (HOLES.map(|mask| a & mask), HOLES.map(|mask| b & mask));
     let mut product = 0;
-    for (place, mask) in HOLES.into_iter().enumerate() {
+    for place in 0..4 {
         let mut sum = 0;
-        for (i, a) in a.into_iter().enumerate() {
-            sum ^= a.wrapping_mul(b[(place + 4 - i) % 4]);
+        for i in 0..4 {
+            sum ^= (a & HOLES[i]).wrapping_mul(b & HOLES[(place + 4 - i) % 4]);
         }
-        product |= sum & mask;
+        product |= sum & HOLES[place];
     }
     product
 }

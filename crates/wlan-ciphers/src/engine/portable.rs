@@ -8,7 +8,7 @@ use super::bitslice::{self, BLOCKS, Planes};
 use super::machine::{Addresses, Keys, MAX_LANES, Machine};
 use super::polyval::{self, Product};
 use super::schedule::MAX_KEYS;
-use super::{Frame, Kernel, Schedule};
+use super::{Frame, Kernel, Schedule, array};
 
 /// Every CPU supports this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,27 +46,21 @@ impl Machine for Portable {
         [*block; MAX_LANES]
     }
 
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Lanes {
-        blocks.map(|block| *block)
-    }
-
     fn square(self) -> [Lanes; MAX_LANES] {
         [self.zero(); MAX_LANES]
     }
 
     #[inline(never)]
     fn turn(self, square: [Lanes; MAX_LANES]) -> [Lanes; MAX_LANES] {
-        core::array::from_fn(|a| core::array::from_fn(|b| square[b][a]))
+        array(|a| array(|b| square[b][a]))
     }
 
     fn xor(self, a: Lanes, b: Lanes) -> Lanes {
-        core::array::from_fn(|lane| {
-            (u128::from_ne_bytes(a[lane]) ^ u128::from_ne_bytes(b[lane])).to_ne_bytes()
-        })
+        array(|lane| (u128::from_ne_bytes(a[lane]) ^ u128::from_ne_bytes(b[lane])).to_ne_bytes())
     }
 
     fn select(self, lanes: u8, yes: Lanes, no: Lanes) -> Lanes {
-        core::array::from_fn(|lane| {
+        array(|lane| {
             if lanes >> lane & 1 == 1 {
                 yes[lane]
             } else {
@@ -82,7 +76,7 @@ impl Machine for Portable {
     #[inline(never)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> Lanes {
         // SAFETY: the caller promises that these octets are readable.
-        core::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
+        array(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
     }
 
     #[inline(never)]
@@ -138,7 +132,7 @@ impl Machine for Portable {
 
     #[inline(never)]
     fn counters(self, n: u16) -> Lanes {
-        core::array::from_fn(|lane| (u128::from(n) + lane as u128).to_be_bytes())
+        array(|lane| (u128::from(n) + lane as u128).to_be_bytes())
     }
 
     fn add_lanes(self, blocks: Lanes) -> Lanes {
@@ -162,12 +156,12 @@ impl Machine for Portable {
 
     #[inline(never)]
     fn ghash_order(self, block: Lanes) -> Lanes {
-        block.map(|octets| u128::from_be_bytes(octets).to_le_bytes())
+        array(|lane| u128::from_be_bytes(block[lane]).to_le_bytes())
     }
 
     #[inline(never)]
     fn multiply(self, sum: [Product; MAX_LANES], x: Lanes, power: Lanes) -> [Product; MAX_LANES] {
-        core::array::from_fn(|lane| {
+        array(|lane| {
             polyval::add_product(
                 sum[lane],
                 u128::from_le_bytes(x[lane]),
@@ -178,7 +172,7 @@ impl Machine for Portable {
 
     #[inline(never)]
     fn reduce(self, sum: [Product; MAX_LANES]) -> Lanes {
-        sum.map(|sum| polyval::reduce(sum).to_le_bytes())
+        array(|lane| polyval::reduce(sum[lane]).to_le_bytes())
     }
 }
 
@@ -195,7 +189,7 @@ impl SlicedKeys {
         let mut planes = [Planes::default(); MAX_KEYS];
         let count = key(0).kind.keys;
         for (round, planes) in planes[..count].iter_mut().enumerate() {
-            *planes = bitslice::slice(&core::array::from_fn(|place| key(place).rounds[round]));
+            *planes = bitslice::slice(&array(|place| key(place).rounds[round]));
         }
         SlicedKeys { planes, count }
     }

@@ -65,17 +65,6 @@ impl Machine for Vaes256 {
     }
 
     #[inline(always)]
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m256i {
-        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
-        unsafe {
-            join2(
-                _mm_loadu_si128(blocks[0].as_ptr().cast()),
-                _mm_loadu_si128(blocks[1].as_ptr().cast()),
-            )
-        }
-    }
-
-    #[inline(always)]
     fn square(self) -> [__m256i; 2] {
         [self.zero(); 2]
     }

@@ -83,12 +83,6 @@ impl Machine for Vaes512 {
     }
 
     #[inline(always)]
-    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
-        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
-        unsafe { load4(core::array::from_fn(|lane| blocks[lane].as_ptr())) }
-    }
-
-    #[inline(always)]
     fn permute(self, octets: &[u8; 32], numbers: Numbers, permutation: &Permutation) -> BlocksInOrder {
         // SAFETY: `self` proves the CPU's features. It reads arrays of 32, 16 and 64 octets. The blocks are 64 octets
         // of any value.
@@ -97,8 +91,9 @@ impl Machine for Vaes512 {
                 _mm512_castsi256_si512(_mm256_loadu_si256(octets.as_ptr().cast())),
                 _mm_loadu_si128(numbers.as_ptr().cast()),
             );
-            let [pick, keep, set] = [&permutation.pick, &permutation.keep, &permutation.set]
-                .map(|octets| _mm512_loadu_si512(octets.as_ptr().cast()));
+            let pick = _mm512_loadu_si512(permutation.pick.as_ptr().cast());
+            let keep = _mm512_loadu_si512(permutation.keep.as_ptr().cast());
+            let set = _mm512_loadu_si512(permutation.set.as_ptr().cast());
             // (picked and keep) or set
             let blocks = _mm512_ternarylogic_epi64::<0xea>(_mm512_permutexvar_epi8(pick, source), keep, set);
             core::mem::transmute::<__m512i, BlocksInOrder>(blocks)
@@ -157,7 +152,15 @@ impl Machine for Vaes512 {
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> __m512i {
         // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
-        unsafe { load4(core::array::from_fn(|lane| at[lane].add(offset).cast_const())) }
+        unsafe {
+            let a = _mm_loadu_si128(at[0].add(offset).cast());
+            let b = _mm_loadu_si128(at[1].add(offset).cast());
+            let c = _mm_loadu_si128(at[2].add(offset).cast());
+            let d = _mm_loadu_si128(at[3].add(offset).cast());
+            let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
+            let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+        }
     }
 
     #[inline(always)]
@@ -337,26 +340,6 @@ impl AesRounds for Vaes512 {
     fn add_halves(self, x: __m512i) -> __m512i {
         // SAFETY: `self` proves the CPU's features.
         self.xor(x, unsafe { _mm512_shuffle_epi32::<0x4e>(x) })
-    }
-}
-
-/// # Safety
-/// The CPU is a [`Vaes512`], and 16 octets are readable at each address.
-#[inline(always)]
-unsafe fn load4(at: [*const u8; 4]) -> __m512i {
-    // SAFETY: the caller promises the CPU and the octets.
-    unsafe { join4(at.map(|at| _mm_loadu_si128(at.cast()))) }
-}
-
-/// # Safety
-/// The CPU is a [`Vaes512`].
-#[inline(always)]
-unsafe fn join4([a, b, c, d]: [__m128i; 4]) -> __m512i {
-    // SAFETY: the caller promises the CPU.
-    unsafe {
-        let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
-        let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
-        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
     }
 }
 
