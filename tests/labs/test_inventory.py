@@ -64,6 +64,12 @@ def load(tmp_path: Path, text: str) -> None:
         ('"laptop"', '"ssh://-oProxyCommand=reboot"', "hosts.sta.address: .* is not a destination of ssh"),
         ('"laptop"', '"two words"', "hosts.sta.address: 'two words' is not a destination of ssh"),
         ('"wlan0"', '"-wlan0"', "hosts.sta.wireless: "),
+        ('"laptop"', '"laptop"\nssh_config = "\\u0000"', "hosts.sta.ssh_config: is not the name of a file"),
+        (
+            '"fixed"',
+            '"fixed"\npassphrase_file = "~nobody-here/x"',
+            "access_point.passphrase_file: no user has this",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, old: str, new: str, words: str) -> None:

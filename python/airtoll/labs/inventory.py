@@ -15,7 +15,15 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from airtoll.errors import UsageError
@@ -41,6 +49,19 @@ _Interface = Annotated[str, StringConstraints(pattern=r"^[^\s/-][^\s/]{0,14}$")]
 _Destination = Annotated[str, StringConstraints(pattern=r"^(ssh://)?([^\s/-][^\s/]*@)?[^\s/@-][^\s/@]*$")]
 
 
+def _named(file: Path) -> Path:
+    """The file, with the home folder of a user (~) in place. Raises ValueError for an impossible name."""
+    if not str(file).isprintable():
+        raise ValueError("is not the name of a file")
+    try:
+        return file.expanduser()
+    except RuntimeError:
+        raise ValueError("no user has this home folder") from None
+
+
+_File = Annotated[Path, AfterValidator(_named)]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +79,7 @@ class HostTable(_Table):
         validate_default=True,
         description="`local`, or a destination of ssh(1): a name in ssh_config(5), user@host, ssh://user@host:port.",
     )
-    ssh_config: Path | None = Field(default=None, description="A file in place of ~/.ssh/config.")
+    ssh_config: _File | None = Field(default=None, description="A file in place of ~/.ssh/config.")
     become: Literal["sudo"] | None = Field(
         default=None, description="How the agent becomes root: `sudo -n`. Required to switch radios."
     )
@@ -126,7 +147,7 @@ class AccessPointTable(_Table):
         "user by hand (prompt), or none (fixed)."
     )
     ssid: str = Field(default="airtoll", min_length=1, max_length=32, description="The name of the network.")
-    passphrase_file: Path | None = Field(
+    passphrase_file: _File | None = Field(
         default=None, description="A file that only its user can read, with the passphrase in its first line."
     )
     channel: int = Field(default=36, ge=1, le=177, description="The primary channel.")
@@ -175,7 +196,7 @@ class Inventory(_Table):
         description="The machines by role.",
         json_schema_extra={"additionalProperties": False},  # beside the pattern of the roles
     )
-    labgrid: Path | None = Field(
+    labgrid: _File | None = Field(
         default=None,
         validate_default=True,
         description="An environment file of labgrid, whose targets are the places of hosts.",
@@ -286,13 +307,13 @@ def _beside(inventory: Inventory, folder: Path) -> Inventory:
     hosts = {
         role: table
         if table.ssh_config is None
-        else table.model_copy(update={"ssh_config": folder / table.ssh_config.expanduser()})
+        else table.model_copy(update={"ssh_config": folder / table.ssh_config})
         for role, table in inventory.hosts.items()
     }
     access_point = inventory.access_point
     if (file := access_point.passphrase_file) is not None:
-        access_point = access_point.model_copy(update={"passphrase_file": folder / file.expanduser()})
-    labgrid = None if inventory.labgrid is None else folder / inventory.labgrid.expanduser()
+        access_point = access_point.model_copy(update={"passphrase_file": folder / file})
+    labgrid = None if inventory.labgrid is None else folder / inventory.labgrid
     return inventory.model_copy(update={"hosts": hosts, "access_point": access_point, "labgrid": labgrid})
 
 
