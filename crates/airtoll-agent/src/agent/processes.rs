@@ -1,14 +1,15 @@
 //! Commands that the controller starts, each a process group of its own, and their output.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
@@ -25,7 +26,9 @@ pub struct Processes(Arc<Mutex<HashMap<u32, Process>>>);
 
 struct Process {
     id: Pid,
-    running: Option<Child>,
+    /// Reaped when the command is forgotten: until then, no other process or group gets its number, which signals use.
+    child: Child,
+    has_ended: bool,
     stdin: Option<ChildStdin>,
 }
 
@@ -64,12 +67,13 @@ impl Processes {
             number,
             Process {
                 id,
-                running: Some(child),
+                child,
+                has_ended: false,
                 stdin,
             },
         );
         let (processes, output) = (self.clone(), output.clone());
-        thread::spawn(move || processes.reap(number, id, &output));
+        thread::spawn(move || processes.await_end(number, id, &output));
         Ok(json!({"pid": id.as_raw()}))
     }
 
@@ -81,20 +85,14 @@ impl Processes {
         let table = self.lock();
         let process = table.get(&number).ok_or_else(|| unknown(number))?;
         let signal = Signal::try_from(signal)?;
-        // The table is locked, so the process is not reaped and its number not taken by another.
-        if process.running.is_some() {
-            let sent = if to_group {
-                killpg(process.id, signal)
-            } else {
-                kill(process.id, signal)
-            };
-            // Before its session exists, the command has no group.
-            if to_group && sent.is_err() {
-                let _ = kill(process.id, signal);
-            }
-        } else if to_group {
-            // Others of the group may have outlived the command.
-            let _ = killpg(process.id, signal);
+        let sent = if to_group {
+            killpg(process.id, signal)
+        } else {
+            kill(process.id, signal)
+        };
+        // Before its session exists, the command has no group.
+        if to_group && sent.is_err() {
+            let _ = kill(process.id, signal);
         }
         Ok(())
     }
@@ -122,44 +120,58 @@ impl Processes {
     /// # Errors
     /// The command is unknown.
     pub fn cpu_s(&self, number: u32) -> io::Result<Value> {
-        let id = self.lock().get(&number).ok_or_else(|| unknown(number))?.id;
-        Ok(ProcessId::of(id).and_then(machine::process_cpu_s).into())
+        let id = {
+            let table = self.lock();
+            let process = table.get(&number).ok_or_else(|| unknown(number))?;
+            (!process.has_ended).then_some(process.id)
+        };
+        Ok(id.and_then(ProcessId::of).and_then(machine::process_cpu_s).into())
     }
 
     /// Whether a command has ended or does not exist.
     #[must_use]
     pub fn has_ended(&self, number: u32) -> bool {
-        self.lock()
-            .get(&number)
-            .is_none_or(|process| process.running.is_none())
+        self.lock().get(&number).is_none_or(|process| process.has_ended)
     }
 
     /// Forgets a command that has ended.
-    pub fn forget(&self, number: u32) {
-        self.lock().remove(&number);
+    ///
+    /// # Errors
+    /// The command is unknown or has not ended.
+    pub fn forget(&self, number: u32) -> io::Result<()> {
+        let mut table = self.lock();
+        let Entry::Occupied(mut entry) = table.entry(number) else {
+            return Err(unknown(number));
+        };
+        if !entry.get().has_ended {
+            return Err(io::Error::other(format!("process {number} has not ended")));
+        }
+        // In an agent that restores the host, another thread may have reaped it.
+        let _ = entry.get_mut().child.wait();
+        entry.remove();
+        Ok(())
     }
 
     /// Kills all groups.
     pub fn kill_all(&self) {
         for process in self.lock().values() {
             let _ = killpg(process.id, Signal::SIGKILL);
-            if process.running.is_some() {
-                let _ = kill(process.id, Signal::SIGKILL);
-            }
+            let _ = kill(process.id, Signal::SIGKILL);
         }
     }
 
-    fn reap(&self, number: u32, id: Pid, output: &Output) {
-        // The process keeps its number until it is reaped under the lock.
-        while waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)
-            == Err(nix::errno::Errno::EINTR)
-        {}
-        let status = {
-            let mut table = self.lock();
-            let child = table.get_mut(&number).and_then(|process| process.running.take());
-            child.and_then(|mut child| child.wait().ok())
+    fn await_end(&self, number: u32, id: Pid, output: &Output) {
+        let status = loop {
+            match waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) {
+                Ok(WaitStatus::Exited(_, status)) => break Some(status),
+                Ok(WaitStatus::Signaled(_, signal, _)) => break Some(-(signal as i32)),
+                Err(Errno::EINTR) => {}
+                Ok(_) | Err(_) => break None,
+            }
         };
-        let status = status.map(|status| status.code().unwrap_or_else(|| -status.signal().unwrap_or(0)));
+        if let Some(process) = self.lock().get_mut(&number) {
+            process.has_ended = true;
+        }
         output.send(&json!({"process": number, "exit": status}), &[]);
     }
 

@@ -200,10 +200,7 @@ impl Session {
                 .signal(process, signal, group)
                 .map(|()| Value::Null),
             Request::ProcessCpu { process } => self.processes.cpu_s(process),
-            Request::Forget { process } => {
-                self.processes.forget(process);
-                Ok(Value::Null)
-            }
+            Request::Forget { process } => self.processes.forget(process).map(|()| Value::Null),
             Request::Facts => Ok(machine::facts()),
             Request::Clock => Ok(json!({
                 "arrived_ns": arrived_ns,
