@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from airtoll.agent.host import AgentHost
+
 
 def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:
     """Whether the condition becomes true in time."""
@@ -21,3 +23,8 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def worker_of(host: AgentHost) -> int:
+    """The process of the agent that does the work."""
+    return int(host.run(["sh", "-c", "echo $PPID"], 5).stdout)

@@ -365,7 +365,7 @@ def left_behind(inventory: Path, *, with_journal: bool = True) -> list[str]:
             " ".join(argv) for pid, argv in processes() if (program := exe(pid)) and program.startswith(cache)
         ]
         # On a shared machine, folders may belong to the agents of others.
-        folders = Path(os.environ["TMPDIR"]).glob("airtoll-[0-9]*-*") if IN_GUEST else ()
+        folders = Path(os.environ["TMPDIR"]).glob("airtoll-agent-*") if IN_GUEST else ()
         return [*agents, *map(str, folders)]
 
     wait_until(lambda: not found())

@@ -37,7 +37,7 @@ fn folder(of_agent: &Path) -> PathBuf {
 /// # Errors
 /// The file cannot be written.
 pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<PathBuf> {
-    files::create(of_agent)?;
+    files::check_own(of_agent)?;
     files::create(&folder(of_agent))?;
     let file = folder(of_agent).join(format!("{number:010}"));
     files::put(&file, 0o600, &serde_json::to_vec(argv)?)?;
@@ -50,6 +50,16 @@ pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<PathBuf
 /// # Errors
 /// The file cannot be locked or removed.
 pub fn forget(file: &Path) -> io::Result<()> {
+    // After the end of its agent, any user can create a folder of this name. The upper folder protects the lower one.
+    let above: Vec<_> = file.ancestors().skip(1).take(2).collect();
+    for folder in above.into_iter().rev() {
+        match files::is_own(folder) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
     claim(file)?.map_or(Ok(()), |_claimed| fs::remove_file(file))
 }
 
@@ -68,6 +78,9 @@ fn claim(file: &Path) -> io::Result<Option<File>> {
 /// Runs the kept commands, the latest first. A command that fails does not keep the others from running. It is kept and
 /// runs again after each pause of `BACK_OFF`, unless the agent of a new connection forgets it during the pause.
 pub fn run(of_agent: &Path) {
+    if let Err(error) = files::check_own(of_agent).and_then(|()| files::create(&folder(of_agent))) {
+        return complain(&error);
+    }
     for pause in BACK_OFF {
         if run_all(of_agent).is_empty() {
             return;
@@ -75,10 +88,7 @@ pub fn run(of_agent: &Path) {
         thread::sleep(pause);
     }
     for error in run_all(of_agent) {
-        super::complain(&io::Error::new(
-            error.kind(),
-            format!("restoring the host: {error}"),
-        ));
+        complain(&error);
     }
 }
 
@@ -89,6 +99,10 @@ fn run_all(of_agent: &Path) -> Vec<io::Error> {
     files.sort();
     let latest_first = files.iter().rev();
     latest_first.filter_map(|file| run_once(file).err()).collect()
+}
+
+fn complain(error: &io::Error) {
+    super::complain(&io::Error::other(format!("restoring the host: {error}")));
 }
 
 fn run_once(file: &Path) -> io::Result<()> {
@@ -107,6 +121,7 @@ fn run_kept(mut file: &File) -> io::Result<()> {
     let null = || Stdio::null();
     let mut child = Command::new(program)
         .args(args)
+        .env("PATH", super::search_path())
         .stdin(null())
         .stdout(null())
         .stderr(null())
@@ -132,13 +147,14 @@ fn run_kept(mut file: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::super::files::Folder;
     use super::*;
 
     #[test]
     fn the_latest_command_runs_first_and_a_failure_stops_none() {
-        let own = Folder::reserve();
-        files::create(own.path()).unwrap();
+        let own = Folder::create().unwrap();
         let log = own.path().join("log");
         let say = |word: &str| {
             vec![
@@ -161,8 +177,7 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_is_kept_and_runs_again() {
-        let own = Folder::reserve();
-        files::create(own.path()).unwrap();
+        let own = Folder::create().unwrap();
         let log = own.path().join("log");
         let script = "echo >> $0; [ $(wc -l < $0) -eq 3 ]";
         let argv = ["sh", "-c", script, &log.display().to_string()].map(str::to_owned);
@@ -176,8 +191,7 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_can_be_forgotten_between_its_attempts() {
-        let own = Folder::reserve();
-        files::create(own.path()).unwrap();
+        let own = Folder::create().unwrap();
         let file = keep(own.path(), 1, &["false".to_owned()]).unwrap();
         thread::scope(|scope| {
             let running = scope.spawn(|| run(own.path()));
@@ -189,9 +203,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_runs_and_nothing_is_removed_in_a_folder_that_another_user_could_have_made() {
+        let own = Folder::create().unwrap();
+        let log = own.path().join("log");
+        let argv = ["touch", &log.display().to_string()].map(str::to_owned);
+        let file = keep(own.path(), 1, &argv).unwrap();
+        for folder in [own.path(), &folder(own.path())] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+            run(own.path());
+            forget(&file).unwrap();
+            assert!(file.exists() && !log.exists(), "{}", folder.display());
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        run(own.path());
+        assert!(!file.exists() && log.exists());
+    }
+
+    #[test]
     fn forgetting_waits_for_the_end_of_a_command_that_runs() {
-        let own = Folder::reserve();
-        files::create(own.path()).unwrap();
+        let own = Folder::create().unwrap();
         let path = |name: &str| own.path().join(name);
         let script = "echo > $0; while [ ! -e $1 ]; do sleep 0.01; done; echo > $2";
         let argv: Vec<_> = ["sh", "-c", script]

@@ -2,31 +2,30 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{AccessFlags, access};
-use wlan_host::clock::monotonic_ns;
+use nix::unistd::{geteuid, mkdtemp};
 
 use super::frame::BODY_MAX_B;
 
-/// A folder that only this user can read, created when it is first needed. It is removed with everything in it when the
-/// value is dropped.
+/// A folder that only this user can access. It is removed with everything in it when the value is dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder with a new name in memory (/dev/shm), else in the folder for temporary files.
-    #[must_use]
-    pub fn reserve() -> Self {
-        let shared = PathBuf::from("/dev/shm");
-        let is_writable = access(&shared, AccessFlags::W_OK).is_ok();
-        let parent = if is_writable { shared } else { std::env::temp_dir() };
-        // The number of a process is unique only within its PID namespace.
-        Self(parent.join(format!("airtoll-{}-{:x}", std::process::id(), monotonic_ns())))
+    /// Creates a folder with a random name in memory (/dev/shm), else in the folder for temporary files.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn create() -> io::Result<Self> {
+        // Other users can write to these places. mkdtemp(3) never takes a folder that exists, and sets mode 0700.
+        let create_in = |place: &Path| mkdtemp(&place.join("airtoll-agent-XXXXXX"));
+        let folder = create_in(Path::new("/dev/shm")).or_else(|_| create_in(&std::env::temp_dir()))?;
+        Ok(Self(folder))
     }
 
-    /// The folder that another process has reserved.
+    /// The folder that another process has created.
     #[must_use]
     pub fn of_other(path: PathBuf) -> Self {
         Self(path)
@@ -41,20 +40,47 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // It may not exist.
-        let _ = fs::remove_dir_all(&self.0);
+        if is_own(&self.0).unwrap_or(false) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 
-/// Creates a folder that only this user can read, unless it exists.
+/// Creates a folder that only this user can access. An existing folder must be such a folder.
 ///
 /// # Errors
-/// The folder cannot be created, or something else has its name.
+/// The folder cannot be created, something else has its name, or another user can access it.
 pub fn create(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_own(folder),
+        created => created,
+    }
+}
+
+/// Whether the path is a folder, and no symbolic link, that belongs to this user and that no other user can access.
+///
+/// # Errors
+/// Nothing has the path, or this user may not look.
+pub fn is_own(folder: &Path) -> io::Result<bool> {
+    let found = folder.symlink_metadata()?;
+    Ok(found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0)
+}
+
+/// Fails unless the path is a folder that only this user can access (`is_own`).
+///
+/// # Errors
+/// The path is not such a folder.
+pub fn check_own(folder: &Path) -> io::Result<()> {
+    if is_own(folder)? {
         return Ok(());
     }
-    DirBuilder::new().mode(0o700).create(folder)
+    Err(io::Error::new(
+        ErrorKind::PermissionDenied,
+        format!(
+            "{} is not a folder that only this user can access",
+            folder.display()
+        ),
+    ))
 }
 
 /// Writes a file as a whole: readers see the old content or the new one.
@@ -65,10 +91,11 @@ pub fn put(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
+    // A killed agent may have left the file. Its mode, or the target of a link, would be wrong.
+    let _ = fs::remove_file(&new);
     let written = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(mode)
         .open(&new)
         .and_then(|mut file| file.write_all(content))
@@ -95,12 +122,15 @@ pub fn get(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use nix::unistd::geteuid;
+
     use super::*;
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_the_folder_leaves_nothing() {
-        let folder = Folder::reserve();
-        create(folder.path()).unwrap();
+        let folder = Folder::create().unwrap();
         let path = folder.path().join("hostapd.conf");
         put(&path, 0o600, b"first").unwrap();
         put(&path, 0o600, b"second").unwrap();
@@ -114,9 +144,45 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_leaves_no_part() {
-        let folder = Folder::reserve();
-        create(folder.path()).unwrap();
+        let folder = Folder::create().unwrap();
         assert!(put(&folder.path().join("missing/file"), 0o600, b"x").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn neither_a_link_nor_a_file_that_a_killed_agent_left_receives_the_content() {
+        let folder = Folder::create().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), "kept").unwrap();
+        symlink(at("victim"), at("secret.new")).unwrap();
+        put(&at("secret"), 0o600, b"passphrase").unwrap();
+        assert_eq!(get(&at("victim"), 0).unwrap(), b"kept");
+        fs::write(at("secret.new"), "a part").unwrap();
+        fs::set_permissions(at("secret.new"), fs::Permissions::from_mode(0o644)).unwrap();
+        put(&at("secret"), 0o600, b"passphrase").unwrap();
+        assert_eq!(at("secret").metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn only_a_folder_that_no_other_user_can_access_is_this_users_own() {
+        let folder = Folder::create().unwrap();
+        assert!(is_own(folder.path()).unwrap());
+        let at = |name: &str| folder.path().join(name);
+        symlink(folder.path(), at("link")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        for mode in [0o701, 0o710, 0o720, 0o777] {
+            let open = at(&format!("{mode:o}"));
+            create(&open).unwrap();
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        if geteuid().is_root() {
+            create(&at("nobody's")).unwrap();
+            chown(at("nobody's"), Some(65534), None).unwrap();
+        }
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            assert!(!is_own(&path).unwrap(), "{}", path.display());
+            assert!(create(&path).is_err(), "{}", path.display());
+        }
     }
 }

@@ -7,12 +7,16 @@
 //! worker does the same and ends. Commands start through [`exec`], which ends with its parent. When the connection
 //! closes, nothing of the measurement remains on the host.
 //!
+//! The agent may be root among other users. It therefore uses only files in a folder of its own, which it creates with a
+//! new name and checks before each use, and it looks for commands only in absolute folders of the search path.
+//!
 //! - [`frame`]: messages on the byte stream
 //! - `session`: requests and their answers
 //! - `output`: the stream to the controller
 //! - `processes`: commands and their output
 //! - [`process_ids`]: numbers of processes across PID namespaces
 //! - [`at_end`]: commands that restore the host
+//! - `files`: the agent's folder, and files that the controller reads and writes
 //! - [`machine`]: facts and CPU times of the machine
 //! - `sampling`: readings at a fixed rate
 //! - `links`, `nl80211`: states and events of network interfaces, and of radios
@@ -33,7 +37,8 @@ mod sampling;
 mod session;
 pub mod sockets;
 
-use std::env::ArgsOs;
+use std::env::{self, ArgsOs};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -81,7 +86,7 @@ pub fn supervise() -> i32 {
 
 fn supervised() -> io::Result<ExitStatus> {
     prctl::set_child_subreaper(true)?;
-    let folder = Folder::reserve();
+    let folder = Folder::create()?;
     let mut worker = own_command(WORK).arg(folder.path()).spawn()?;
     // The worker alone holds the connection, so that the controller notices its end.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -192,9 +197,16 @@ fn signalled_by_parent(args: &mut ArgsOs, signal: Signal) -> io::Result<()> {
 /// A command of this program that ends with this process.
 fn own_command(subcommand: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("airtoll-agent");
+    command.arg0("airtoll-agent").env("PATH", search_path());
     command.arg(subcommand).arg(std::process::id().to_string());
     command
+}
+
+/// The absolute folders of the search path: commands in the working directory may be those of another user.
+fn search_path() -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    // The parts are those of a search path, so joining them cannot fail.
+    env::join_paths(env::split_paths(&path).filter(|folder| folder.is_absolute())).unwrap_or_default()
 }
 
 fn status_of(outcome: io::Result<i32>) -> i32 {

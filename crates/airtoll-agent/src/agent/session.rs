@@ -221,7 +221,7 @@ impl Session {
             }
             Request::Put { path, mode } => files::put(&path, mode, body).map(|()| Value::Null),
             Request::Folder => {
-                files::create(&self.folder)?;
+                files::check_own(&self.folder)?;
                 Ok(self.folder.to_string_lossy().into())
             }
             Request::AtEnd { number, argv } => {
@@ -263,7 +263,6 @@ fn duration(seconds: f64) -> io::Result<Duration> {
 }
 
 fn is_in_search_path(command: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
+    std::env::split_paths(&super::search_path())
         .any(|folder| nix::unistd::access(&folder.join(command), nix::unistd::AccessFlags::X_OK).is_ok())
 }
