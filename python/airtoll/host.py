@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Protocol, Self
 
 from airtoll.errors import AirtollError
 from airtoll.study.factors import Transport
+from airtoll.study.quantity import one_line
 
 OperatingSystem = Literal["linux", "macos", "windows"]
 
@@ -204,12 +205,15 @@ class HostReading:
 
 
 def last_words(*outputs: bytes) -> str:
-    """The error message of a failed tool: the last line of its first non-empty output, without colours."""
+    """The error message of a failed tool: the last line of its first non-empty output, without colours.
+
+    Characters that a terminal would execute are escaped: the tool may run on another machine.
+    """
     for output in outputs:
         text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if lines:
-            return lines[-1]
+            return one_line(lines[-1], most=4096)
     return "it printed nothing"
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import signal
 import socket
 import struct
@@ -12,19 +13,15 @@ import time
 from pathlib import Path
 
 import pytest
-from agent_processes import runs, wait_until
+from agent_processes import runs, wait_until, worker_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airtoll import _rust
 from airtoll.agent import binary
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
-
-
-def worker_of(host: AgentHost) -> int:
-    """The process of the agent that does the work."""
-    return int(host.run(["sh", "-c", "echo $PPID"], 5).stdout)
 
 
 def test_the_program_is_small_enough_to_copy() -> None:
@@ -110,6 +107,86 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
         assert wait_until(lambda: not folder.exists())
         assert (tmp_path / "restored").read_text() == "last\nfirst\n"
         assert int((tmp_path / "blocked").read_text().split()[1], 16) == 0
+
+
+def test_an_agent_that_restores_its_host_is_not_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("airtoll.agent.connection._END_S", 1.0)
+    with Connection("here", [str(binary.local()), "serve"]) as connection:
+        host = AgentHost(connection)
+        folder = Path(host.folder())
+        host.at_end(["touch", f"{tmp_path}/last"])
+        host.at_end(["sh", "-c", f"sleep 2; cat > {tmp_path}/first"], b"a passphrase")
+    assert (tmp_path / "first").read_bytes() == b"a passphrase"
+    assert (tmp_path / "last").exists()
+    assert not folder.exists()
+
+
+def test_no_process_gets_the_number_of_a_command_before_it_is_forgotten(host: AgentHost) -> None:
+    with host.popen(["true"]) as process:
+        assert process.wait(5) == 0
+        # A zombie keeps its number, which `kill` uses for the group.
+        assert Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        process.kill()
+        assert (process.returncode, process.cpu_s()) == (0, 0.0)
+    assert not Path(f"/proc/{process.pid}").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user cannot become another one")
+def test_a_command_that_belongs_to_root_does_not_hide_the_error(tmp_path: Path) -> None:
+    folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    folder.chmod(0o755)
+    sudo = folder / "sudo"  # like sudo(8), it becomes root completely, so its caller may not kill it
+    shutil.copy(shutil.which("setpriv") or "", sudo)
+    sudo.chmod(0o4755)
+    process: int | None = None
+    os.setresuid(65534, 65534, 0)
+    try:
+        sleeping = [str(sudo), "--reuid", "0", "--regid", "0", "--clear-groups", "sh", "-c"]
+        with pytest.raises(LostError, match=r"^host here: the agent did not report within 1 s$"):
+            # It ends with its input, as an agent does.
+            Connection("here", [*sleeping, f"echo $$ > {tmp_path}/pid; cat >&2; sleep 60"], timeout_s=0.6)
+    finally:
+        os.setresuid(0, 0, 0)
+        process = int((tmp_path / "pid").read_text())
+        os.kill(process, signal.SIGKILL)
+        shutil.rmtree(folder)
+
+
+HOSTILE = {
+    "a list": b"[1]",
+    "deep": b"[" * 100_000,
+    "an answer without a value": b'{"id": 1}',
+    "a number that is a list": b'{"id": [], "ok": 1}',
+    "a process that is a table": b'{"process": {}}',
+    "no text": b"\xff",
+}
+
+
+@pytest.mark.parametrize("head", HOSTILE.values(), ids=HOSTILE)
+def test_a_host_can_send_anything(head: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    hello = json.dumps({"agent": _rust.AGENT_VERSION, "pid": 1, "program": "x"}).encode()
+    frames = (struct.pack(">II", len(octets), 0) + octets for octets in (hello, head))
+    (tmp_path / "frames").write_bytes(b"".join(frames))
+    # The second frame follows the first request.
+    file, first_b = tmp_path / "frames", 8 + len(hello)
+    script = f"head -c {first_b} {file}; head -c 8 >&2; tail -c +{first_b + 1} {file}; cat"
+    with (
+        Connection("board", ["sh", "-c", script]) as connection,
+        pytest.raises(LostError, match=r"^host board: the agent's answer is not readable: "),
+    ):
+        connection.ask("facts")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_words_of_a_host_cannot_control_the_terminal() -> None:
+    with pytest.raises(LostError) as raised:
+        Connection("board", ["printf", "\\033]0;title\\007\\033[2J\\rgone\\n"])
+    assert str(raised.value).isprintable()
+    with pytest.raises(LostError) as raised:
+        Connection("board", ["sh", "-c", "printf '\\033]0;title\\007\\n' >&2"])
+    assert str(raised.value) == "host board: \\x1b]0;title\\x07"
 
 
 def test_a_lost_host_is_named_in_every_call(host: AgentHost) -> None:

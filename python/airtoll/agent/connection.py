@@ -18,9 +18,17 @@ from typing import IO, Any, Final
 from airtoll import _rust
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
+from airtoll.study.quantity import one_line
 
 ANSWER_TIMEOUT_S: Final = 20.0
 """An agent that does not answer within this time is lost, as is a host behind a link that has gone."""
+
+_END_S: Final = 5.0
+"""Time for a worker to end after its input has closed."""
+
+_RESTORE_S: Final = 120.0
+"""Time to wait for a supervisor, which gives 30 s to each command that restores the host. The command that reaches the
+host is never killed for it: a supervisor that takes longer continues without this process."""
 
 _LENGTHS: Final = struct.Struct(">II")
 _MOST_B: Final = 1 << 22  # of a head or a body
@@ -64,6 +72,7 @@ class Connection:
         self._numbers = itertools.count(1)
         self._listeners: dict[tuple[str, int], Callable[[Mapping[str, Any], bytes], None]] = {}
         self._lost: str | None = None
+        self._worker_has_ended = False
         self._hello: Mapping[str, Any] | None = None
         self._said = bytearray()  # the transport's standard error
         self._reader = threading.Thread(target=self._read, name=f"agent {name}", daemon=True)
@@ -98,10 +107,12 @@ class Connection:
         try:
             self._send({"id": number, "do": do, **words}, body)
             with self._changed:
-                if not self._changed.wait_for(lambda: number in self._answers or self._lost, answer_s):
-                    # A new connection may reach the host again; through this one, an answer would come too late.
-                    self._lost = f"the agent did not answer within {answer_s:.0f} s"
-                    self._transport.kill()
+                is_late = not self._changed.wait_for(lambda: number in self._answers or self._lost, answer_s)
+            if is_late:
+                # A new connection may reach the host again; through this one, an answer would come too late.
+                self._lose(f"the agent did not answer within {answer_s:.0f} s")
+                self._kill()
+            with self._changed:
                 if number not in self._answers:
                     raise LostError(f"host {self.name}: {self._lost}")
                 answer = self._answers[number]
@@ -135,18 +146,27 @@ class Connection:
         return self._lost
 
     def close(self) -> None:
-        """End the agent and everything that it started, and wait until the transport has ended."""
+        """End the agent and everything that it started, and wait until the transport has ended.
+
+        The agent may restore its host meanwhile (`AgentHost.at_end`).
+        """
         pipe = self._transport.stdin
         assert pipe is not None
         with self._sending, suppress(OSError):  # the agent has gone, and octets for it were left
             pipe.close()
-        try:
-            self._transport.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            self._transport.kill()
-            self._transport.wait()
-        self._reader.join()
+        self._reader.join(_END_S)
+        is_restoring = self._worker_has_ended
+        if not is_restoring:
+            self._kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._transport.wait(_RESTORE_S if is_restoring else _END_S)
+        self._reader.join(timeout=1.0)
         self._errors.join(timeout=1.0)
+
+    def _kill(self) -> None:
+        """Kill the command that reaches the agent. If the command is the supervisor, the worker restores the host."""
+        with suppress(PermissionError):  # sudo belongs to root
+            self._transport.kill()
 
     def __enter__(self) -> "Connection":
         return self
@@ -173,18 +193,23 @@ class Connection:
         try:
             while (frame := _frame(stream)) is not None:
                 self._take(*frame)
-        except (ValueError, OSError) as error:
-            why = f"the agent's answer is not readable: {error}"
+            self._worker_has_ended = self._hello is not None
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
+            why = f"the agent's answer is not readable: {one_line(str(error), most=4096)}"
         finally:
             stream.close()
             self._errors.join(timeout=0.5)
-            with self._changed:
-                said = last_words(bytes(self._said)) if self._said.strip() else "the connection has ended"
-                self._lost = self._lost or why or said
-                self._changed.notify_all()
-                listeners = list(self._listeners.items())
-            for (kind, number), take in listeners:
-                take({kind: number, "lost": self._lost}, b"")
+            said = last_words(bytes(self._said)) if self._said.strip() else "the connection has ended"
+            self._lose(why or said)
+
+    def _lose(self, why: str) -> None:
+        """Tell everyone who waits that the connection has ended, with the first reason."""
+        with self._changed:
+            self._lost = self._lost or why
+            self._changed.notify_all()
+            listeners = list(self._listeners.items())
+        for (kind, number), take in listeners:
+            take({kind: number, "lost": self._lost}, b"")
 
     def _take(self, head: Mapping[str, Any], body: bytes) -> None:
         for kind in ("process", "sampler"):
@@ -196,7 +221,11 @@ class Connection:
             if "agent" in head:
                 self._hello = head
             elif (number := head.get("id")) in self._waiting:
-                self._answers[number] = head["error"] if "error" in head else AgentAnswer(head["ok"], body)
+                self._answers[number] = (
+                    one_line(str(head["error"]), most=4096)
+                    if "error" in head
+                    else AgentAnswer(head["ok"], body)
+                )
             self._changed.notify_all()
 
     def _read_errors(self) -> None:
@@ -223,5 +252,7 @@ def _frame(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
     body = stream.read(body_b)
     if len(head) < head_b or len(body) < body_b:
         raise ValueError("it ends within a frame")
-    found: Mapping[str, Any] = json.loads(head)
+    found = json.loads(head)
+    if not isinstance(found, dict):
+        raise ValueError("the head is no object")
     return found, body
