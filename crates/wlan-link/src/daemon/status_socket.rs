@@ -1,15 +1,17 @@
 //! The status socket and its path. Only a link's own socket is ever deleted there.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions, create_dir, create_dir_all, set_permissions};
+use std::fs::{File, OpenOptions, create_dir, create_dir_all};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{PermissionsExt as _, fchown};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::{OpenOptionsExt as _, fchown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::AtFlags;
-use nix::sys::stat::{FileStat, SFlag, fstatat};
+use nix::libc::{O_DIRECTORY, O_NOFOLLOW};
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, socket};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use wlan_host::os_error::words;
 
@@ -38,10 +40,10 @@ impl StatusSocket {
             .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "the path has no file name"))?
             .to_owned();
         let folder = open_folder(path.parent().unwrap_or(Path::new("")), owner)?;
-        let listener = match UnixListener::bind(path) {
+        let listener = match listen(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 remove_abandoned(&folder, &name, path)?;
-                UnixListener::bind(path)?
+                listen(path)?
             }
             other => other?,
         };
@@ -53,8 +55,6 @@ impl StatusSocket {
             name,
             identity: identity(&found),
         };
-        set_permissions(path, Permissions::from_mode(0o600))?;
-        socket.listener.set_nonblocking(true)?;
         Ok(socket)
     }
 
@@ -86,6 +86,17 @@ impl Drop for StatusSocket {
     }
 }
 
+/// A socket that only its owner can use from the start. Linux creates its file with the mode that the socket has before
+/// bind(2). To change the mode of the path later would follow a link, which the owner of the folder can put there.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    nix::sys::socket::listen(&socket, Backlog::MAXCONN)?;
+    Ok(socket.into())
+}
+
 fn open_folder(path: &Path, owner: Option<UserIds>) -> io::Result<File> {
     if path.as_os_str().is_empty() {
         return File::open(".");
@@ -98,7 +109,13 @@ fn open_folder(path: &Path, owner: Option<UserIds>) -> io::Result<File> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    let folder = File::open(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    if is_new {
+        // Not what the owner of the folder above put in its place.
+        options.custom_flags(O_DIRECTORY | O_NOFOLLOW);
+    }
+    let folder = options.open(path)?;
     if let (true, Some(UserIds { uid, gid })) = (is_new, owner) {
         // If this fails, changing to that user fails too.
         let _ = fchown(&folder, Some(uid), Some(gid));
@@ -131,7 +148,9 @@ fn identity(found: &FileStat) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::net::UnixDatagram;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -178,6 +197,30 @@ mod tests {
         assert!(at("abandoned").exists());
         drop(StatusSocket::bind(&at("abandoned"), None).unwrap());
         assert!(!at("abandoned").exists());
+    }
+
+    #[test]
+    fn the_owner_of_the_folder_cannot_turn_a_new_socket_into_a_link_to_a_file_whose_mode_changes() {
+        let folder = Folder::new("status-mode");
+        let (path, victim) = (folder.0.join("office.sock"), folder.0.join("victim"));
+        std::fs::write(&victim, "").unwrap();
+        std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if std::fs::remove_file(&path).is_ok() {
+                        let _ = std::os::unix::fs::symlink(&victim, &path);
+                    }
+                }
+            });
+            for _ in 0..300 {
+                let _ = std::fs::remove_file(&path);
+                let _ = StatusSocket::bind(&path, None);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(victim.metadata().unwrap().permissions().mode() & 0o777, 0o644);
     }
 
     #[test]
