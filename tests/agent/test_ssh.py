@@ -1,5 +1,6 @@
 """Hosts behind SSH, with the system's client and server."""
 
+import os
 import platform
 import subprocess
 import time
@@ -49,6 +50,21 @@ def test_nothing_remains_on_the_host_when_ssh_is_killed(way: Ssh, tmp_path: Path
     assert wait_until(lambda: not runs(daemon))
     assert wait_until((tmp_path / "restored").exists)
     host.connection.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user cannot give files to another one")
+@pytest.mark.parametrize("given", ["", "/airtoll-agent-*"])
+def test_no_program_runs_that_another_user_could_replace(way: Ssh, tmp_path: Path, given: str) -> None:
+    way.connect().connection.close()
+    for path in tmp_path.glob(f"cache/airtoll{given}"):
+        os.chown(path, 65534, 65534)
+    if given:  # the program becomes this user's own
+        way.connect().connection.close()
+        (copy,) = copies(tmp_path)
+        assert copy.stat().st_uid == 0
+    else:
+        with pytest.raises(LostError, match=rf"^host sta: {tmp_path}/cache/airtoll belongs to another user$"):
+            way.connect()
 
 
 def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from machines_on_air import machines
 from made_cell import make_cell
 from ssh_server import SSHD
 
+from airtoll.labs.hosts import Hosts
 from airtoll.store import Result
 
 pytestmark = [
@@ -158,3 +161,20 @@ def test_two_studies_cannot_use_the_same_machines_at_once(
     assert done.returncode == 2
     assert one_line(done) == f"{inventory}: another airtoll measures with these hosts"
     assert switched(inventory)[-1] == "restore"
+
+
+def test_a_second_inventory_with_the_same_machines_is_refused(inventory: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(inventory.read_text())
+    with closing(Hosts(inventory)) as first, closing(Hosts(other)) as second:
+        assert first.missing() is None
+        assert re.fullmatch(
+            r"lab hosts: host (sta|ap): airtoll-agent: another airtoll measures with this host: "
+            rf"\S+@\S+ with {inventory} since [-\d]+ [:\d]+ UTC",
+            second.missing() or "",
+        )
+        # An agent of this inventory may still run, because its connection was lost.
+        first.host("sta").connection._lose("lost")
+        assert first.host("sta").connection.lost is None
+    with closing(Hosts(other)) as second:
+        assert second.missing() is None

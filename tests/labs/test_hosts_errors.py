@@ -2,12 +2,15 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from agent_processes import wait_until, worker_of
+from made_cell import make_cell
 from ssh_server import SSHD, write_ssh
 
 from airtoll.agent import binary
@@ -15,9 +18,10 @@ from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import hosts
+from airtoll.labs import hosts, journal
 from airtoll.labs.access_points.station import report
 from airtoll.labs.hosts import Hosts
+from airtoll.labs.journal import HostJournal
 
 INVENTORY = """
 [hosts.ap]
@@ -158,3 +162,45 @@ def test_a_run_says_why_it_waits(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     failures.append(LostError("host sta: no route"))
     with pytest.raises(LostError, match=r"^host sta: no route$"):
         hosts._retried(attempt, LostError, time.monotonic() - 1)
+
+
+HOOK = """
+[hosts.ap]
+address = "local"
+[hosts.sta]
+address = "local"
+[access_point]
+kind = "hook"
+command = ["./hook"]
+passphrase_file = "passphrase"
+"""
+
+
+def test_a_controller_whose_agent_was_lost_gets_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "passphrase").touch(mode=0o600)
+    (tmp_path / "passphrase").write_text("a toll on the air\n")
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\necho $AIRTOLL_ACTION $AIRTOLL_LEVEL >> {tmp_path}/actions\n")
+    hook.chmod(0o755)
+    (tmp_path / "lab.toml").write_text(HOOK)
+    lab = Hosts(tmp_path / "lab.toml")
+    lab._journal = HostJournal(lab.file)
+    cell = make_cell(security="ccmp")
+    network = lab._network_of(cell)
+    lab._switch(network)
+    assert lab._is_set_up()
+    controller = lab._controller()
+    os.kill(worker_of(controller), signal.SIGKILL)
+    assert wait_until(lambda: controller.connection.lost is not None)
+    assert not lab._is_set_up()
+    lab._switch(network)
+    assert lab._is_set_up()
+    assert lab._controller() is not controller
+    lab.close()
+    # The lost agent restored the access point. The journal does so too before `apply`: the agent may have failed.
+    actions = (tmp_path / "actions").read_text().split("\n")[:-1]
+    assert actions == ["apply ccmp", "restore", "restore", "apply ccmp", "restore"]
+    assert journal.pending(lab.file) == []

@@ -12,7 +12,7 @@ fn main() {
     let mut args = env::args_os();
     let subcommand = args.nth(1);
     let status = match subcommand.as_deref().and_then(|word| word.to_str()) {
-        Some("serve") => agent::supervise(),
+        Some("serve") => agent::supervise(args),
         Some(agent::WORK) => agent::work(args),
         Some(agent::EXEC) => agent::exec(args),
         Some("engine") => engine::run(env::args().skip(2)),

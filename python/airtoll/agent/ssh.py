@@ -48,21 +48,26 @@ _REMEDIES: Final = (
 """Words of ssh and sudo, and what to do."""
 
 # Executes the agent if the file has the checksum of the host's architecture. On some systems, users do not search the
-# folders of iw(8) and wpa_cli(8).
+# folders of iw(8) and wpa_cli(8). A file of another user is no agent: its owner could replace it after the comparison.
 _SERVE: Final = """
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 set -- $CHECKSUMS
 machine=$(uname -m)
 for pair; do case $pair in "$machine="*) sum=${pair#*=} ;; esac; done
 file=${XDG_CACHE_HOME:-$HOME/.cache}/airtoll/airtoll-agent-${sum:-unknown}
-have=$(sha256sum "$file" 2>/dev/null) && [ "${have%% *}" = "$sum" ] && [ -x "$file" ] && exec $BECOME "$file" serve
+[ -O "$file" ] && [ -O "${file%/*}" ] && [ -x "$file" ] && have=$(sha256sum "$file") && [ "${have%% *}" = "$sum" ] &&
+    exec $BECOME "$file" serve $OWNER
 echo "no agent for $machine: $file" >&2
 exit 1
 """
 _NO_AGENT: Final = re.compile("no agent for (.+?): (.+)")
 
 _COPY: Final = """
-mkdir -p "$(dirname "$FILE")" && cat > "$FILE.$$" && chmod 700 "$FILE.$$" || exit
+umask 077
+folder=${FILE%/*}
+mkdir -p "$folder" || exit
+[ -O "$folder" ] || { echo "$folder belongs to another user" >&2; exit 1; }
+cat > "$FILE.$$" && chmod 700 "$FILE.$$" || exit
 have=$(sha256sum "$FILE.$$") && [ "${have%% *}" = "$SUM" ] || {
     rm -f "$FILE.$$"
     echo "the copy is damaged" >&2
@@ -98,13 +103,13 @@ class Ssh:
             *options,
         ]
 
-    def connect(self) -> AgentHost:
-        """The host, with the agent of this version of airtoll.
+    def connect(self, owner: Sequence[str] = ()) -> AgentHost:
+        """The host, with the agent of this version of airtoll. `owner`: the owner of its lock, as `serve` takes it.
 
         Raises UsageError if the user has to do something first, and LostError if the host does not answer.
         """
         try:
-            return self._served_or_copied()
+            return self._served_or_copied(owner)
         except LostError as error:
             raise self.explained(error) from None
 
@@ -121,11 +126,11 @@ class Ssh:
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
         self._folder.cleanup()
 
-    def _served_or_copied(self) -> AgentHost:
+    def _served_or_copied(self, owner: Sequence[str]) -> AgentHost:
         """The agent, which is copied if the host does not have it."""
         known = binary.checksums()
         try:
-            return self._served()
+            return self._served(owner)
         except LostError as error:
             if (found := _NO_AGENT.search(str(error))) is None:
                 raise
@@ -133,14 +138,15 @@ class Ssh:
         file = binary.program(machine)
         if machine in known:
             self._copy(file, path)
-            return self._served()
+            return self._served(owner)
         # A checkout has built the program just now. An earlier process may have copied it.
-        return self._served_or_copied()
+        return self._served_or_copied(owner)
 
-    def _served(self) -> AgentHost:
+    def _served(self, owner: Sequence[str]) -> AgentHost:
         """The agent, if the host has it."""
         checksums = " ".join(f"{machine}={checksum}" for machine, checksum in binary.checksums().items())
-        script = f"CHECKSUMS={quote(checksums)}{_SERVE.replace('$BECOME', join(self._become))}"
+        serve = _SERVE.replace("$BECOME", join(self._become)).replace("$OWNER", join(owner))
+        script = f"CHECKSUMS={quote(checksums)}{serve}"
         try:
             return AgentHost(Connection(self.name, self._command(script)))
         except FileNotFoundError:

@@ -93,6 +93,7 @@ class Hosts:
         self._ways: dict[str, Ssh] = {}
         self._journal: HostJournal | None = None
         self._access_point: AccessPoint | None = None
+        self._through: AgentHost | None = None  # the agent that switches the access point
         self._stations: dict[str, NetworkStation] = {}
         self._network: Network | None = None
         self._joined: list[Network] = []
@@ -224,20 +225,26 @@ class Hosts:
 
     def host(self, role: str) -> AgentHost:
         """The host with this role and its agent, connected. Raises AirtollError if it cannot be reached."""
-        host = self._hosts.get(role)
-        if host is not None:
-            if host.connection.lost is None:
-                return host
-            host.connection.close()
-            del self._hosts[role]
+        if (host := self._connected(role)) is not None:
+            return host
         table = self.inventory.hosts[role]
+        owner = () if self._journal is None else self._journal.owner
         if table.address == LOCAL:
-            self._hosts[role] = _local(role, SUDO if table.become == "sudo" else ())
+            self._hosts[role] = _local(role, SUDO if table.become == "sudo" else (), owner)
         else:
             if role not in self._ways:
                 self._ways[role] = self._way(role, table)
-            self._hosts[role] = self._ways[role].connect()
+            self._hosts[role] = self._ways[role].connect(owner)
         return self._hosts[role]
+
+    def _connected(self, name: str) -> AgentHost | None:
+        """The host of that name; None if it has not been reached yet, or if its connection is lost."""
+        host = self._hosts.get(name)
+        if host is None or host.connection.lost is None:
+            return host
+        host.connection.close()
+        del self._hosts[name]
+        return None
 
     def _way(self, role: str, table: HostTable) -> Ssh:
         """The way to a machine behind SSH."""
@@ -268,9 +275,10 @@ class Hosts:
         return ShellHost(OPENWRT, self._controller(), self.inventory.access_point.shell)
 
     def _controller(self) -> AgentHost:
-        if CONTROLLER not in self._hosts:
-            self._hosts[CONTROLLER] = _local(CONTROLLER)
-        return self._hosts[CONTROLLER]
+        if (host := self._connected(CONTROLLER)) is None:
+            # Not locked: it runs commands for other machines, and several measurements may share it.
+            host = self._hosts[CONTROLLER] = _local(CONTROLLER)
+        return host
 
     def begin(self, session: int | None) -> None:
         """Announce the session of the next link. A new session switches the access point, and its stations join again.
@@ -297,7 +305,7 @@ class Hosts:
             for station in self._stations.values():
                 stack.callback(station.restore)
         self._hosts, self._ways, self._stations, self._without_agent = {}, {}, {}, {}
-        self._journal = self._access_point = self._network = None
+        self._journal = self._access_point = self._through = self._network = None
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
@@ -412,12 +420,22 @@ class Hosts:
             case "fixed":
                 return FixedNetwork()
 
+    def _agent_of_access_point(self) -> AgentHost | None:
+        """The agent that switches the access point, connected; None if the user does."""
+        match self.inventory.access_point.kind:
+            case "hostapd":
+                return self.host("ap")
+            case "openwrt" | "hook":
+                return self._controller()
+            case "prompt" | "fixed":
+                return None
+
     def _switch(self, network: Network) -> None:
         """Let the access point offer the network, and the stations join."""
-        if self._access_point is None:
-            self._access_point = self._made()
-        if isinstance(self._access_point, Hostapd) and self._access_point.host is not self._hosts["ap"]:
-            self._access_point = self._made()  # the agent was lost, and hostapd with it
+        through = self._agent_of_access_point()
+        if self._access_point is None or through is not self._through:
+            # An agent that was lost has restored the access point.
+            self._access_point, self._through = self._made(), through
         self._network = None  # nothing is known of an access point that failed half-way
         if (obstacle := self._access_point.obstacle(network)) is not None:
             raise UsageError(obstacle)
@@ -472,6 +490,7 @@ class Hosts:
         """Whether the access point still offers its network, and the stations have kept their agents."""
         return (
             self._access_point is not None
+            and self._agent_of_access_point() is self._through
             and self._access_point.is_up()
             and all(station.host is self._of_role(role) for role, station in self._stations.items())
         )
@@ -617,8 +636,8 @@ def _ping(system: OperatingSystem, address: str) -> list[str]:
             return ["ping", "-n", "1", "-w", "1000", address]
 
 
-def _local(name: str, become: Sequence[str] = ()) -> AgentHost:
-    command = [*become, str(binary.local()), "serve"]
+def _local(name: str, become: Sequence[str] = (), owner: Sequence[str] = ()) -> AgentHost:
+    command = [*become, str(binary.local()), "serve", *owner]
     try:
         # A shell reports a missing command as the hosts behind SSH do.
         return AgentHost(Connection(name, ["sh", "-c", 'exec "$@"', "sh", *command] if become else command))

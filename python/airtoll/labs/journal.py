@@ -13,15 +13,21 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
+import secrets
+import socket
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol, Self
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import last_words
+from airtoll.study.quantity import one_line
 
 _TIMEOUT_S: Final = 60.0
 _LOCK: Final = "lock"
@@ -89,11 +95,15 @@ class HostJournal:
     """The changes of the hosts of an inventory. No other process can open the journal at the same time."""
 
     def __init__(self, inventory: Path) -> None:
-        """Open the journal. Raises UsageError if another airtoll has it open, AirtollError if it cannot be written."""
+        """Open the journal. Raises UsageError if another airtoll has it open or another user can write to it.
+
+        Raises AirtollError if it cannot be written.
+        """
         self._folder = folder(inventory)
         self._inventory = inventory
         with reporting(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _check_own(self._folder)
             _sync(self._folder.parent)
             self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -101,6 +111,10 @@ class HostJournal:
         except BlockingIOError:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
+        with _reporting(self._folder):
+            self.owner: Sequence[str] = (_identity(self._lock), _words(inventory))
+        """The owner of the locks of the hosts, and the words for others. Its identity outlives a killed airtoll, whose
+        agents may still run."""
         self._changes: dict[Path, HostChange] = {}  # of this process
         self._next = 1 + max((int(file.stem) for file in _files(self._folder)), default=0)
 
@@ -192,6 +206,34 @@ def folder(inventory: Path, kind: str = "restore") -> Path:
     path = inventory.resolve()
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()
     return Path(home) / "airtoll" / kind / f"{path.stem}-{digest[:16]}"
+
+
+def _check_own(folder: Path) -> None:
+    """Raise UsageError unless only this user can write to the folder: its commands run with this user's rights."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise UsageError(
+            f"{folder}: another user can write to the journal: run airtoll as the owner of the folder, or name another "
+            "place with XDG_STATE_HOME"
+        )
+
+
+def _identity(lock: int) -> str:
+    """The identity of the journal, which its lock file keeps."""
+    if not (found := os.pread(lock, 64, 0).decode("ascii", errors="replace")):
+        found = secrets.token_hex(16)
+        os.pwrite(lock, found.encode("ascii"), 0)
+    return found
+
+
+def _words(inventory: Path) -> str:
+    """The user and the machine that measure with the hosts of the inventory, and the time since when they do."""
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        user = f"user {os.geteuid()}"
+    file = one_line(str(inventory.resolve()), most=4096)
+    return f"{user}@{socket.gethostname()} with {file} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def pending(inventory: Path) -> list[Restoring]:

@@ -1,6 +1,8 @@
 """The journal of changes that must be reverted."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -179,3 +181,28 @@ def test_a_journal_that_cannot_be_used_is_one_line(state: Path, monkeypatch: pyt
     monkeypatch.setenv("XDG_STATE_HOME", str(state / "file"))
     with pytest.raises(AirtollError, match="Not a directory"):
         HostJournal(inventory(state))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user cannot give files to another one")
+def test_a_journal_that_another_user_can_write_is_refused(state: Path) -> None:
+    HostJournal(inventory(state)).close()
+    place = journal.folder(inventory(state))
+    planted = {"what": "x", "host": "ap", "argv": ["touch", f"{state}/planted"], "stdin": "", "kept": ""}
+    (place / "000001.json").write_text(json.dumps(planted))
+    os.chown(place, 65534, 65534)
+    with pytest.raises(UsageError, match=rf"^{place}: another user can write to the journal: "):
+        HostJournal(inventory(state))
+    os.chown(place, 0, 0)
+    place.rename(place.with_name("own"))
+    place.symlink_to(place.with_name("own"))
+    with pytest.raises(UsageError, match="another user can write to the journal"):
+        HostJournal(inventory(state))
+
+
+def test_a_journal_is_the_same_owner_of_its_hosts_after_airtoll_was_killed(state: Path) -> None:
+    with HostJournal(inventory(state)) as first:
+        owner, words = first.owner
+    assert re.fullmatch(rf"\S+@\S+ with {inventory(state)} since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC", words)
+    with HostJournal(inventory(state)) as second, HostJournal(state / "other.toml") as other:
+        assert second.owner[0] == owner
+        assert other.owner[0] != owner

@@ -16,6 +16,7 @@
 //! - `processes`: commands and their output
 //! - [`process_ids`]: numbers of processes across PID namespaces
 //! - [`at_end`]: commands that restore the host
+//! - `host_lock`: one airtoll at a time
 //! - `files`: the agent's folder, and files that the controller reads and writes
 //! - [`machine`]: facts and CPU times of the machine
 //! - `sampling`: readings at a fixed rate
@@ -26,6 +27,7 @@
 pub mod at_end;
 mod files;
 pub mod frame;
+mod host_lock;
 mod links;
 pub mod machine;
 mod netlink;
@@ -55,12 +57,13 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid, setsid};
 
 use files::Folder;
+use host_lock::HostLock;
 use process_ids::ProcessId;
 
 /// The version of the agent. Controller and agent must have the same one.
 pub const VERSION: &str = concat!("airtoll-agent ", env!("CARGO_PKG_VERSION"));
 
-/// The subcommand of the worker: `work PARENT FOLDER`.
+/// The subcommand of the worker: `work PARENT FOLDER [OWNER WORDS]`.
 pub const WORK: &str = "work";
 
 /// The subcommand that becomes a command of the host: `exec PARENT COMMAND...`.
@@ -79,15 +82,18 @@ const POLL: Duration = Duration::from_millis(1);
 static RESTORES: AtomicBool = AtomicBool::new(false);
 
 /// Starts the worker and, after its end, kills its descendants and restores the host. Returns the exit status of the worker.
+///
+/// The arguments, if any, are the owner of the host's lock and the words with which the agent refuses another owner.
 #[must_use]
-pub fn supervise() -> i32 {
-    status_of(supervised().map(|status| status.code().unwrap_or(1)))
+pub fn supervise(args: ArgsOs) -> i32 {
+    status_of(supervised(args.collect()).map(|status| status.code().unwrap_or(1)))
 }
 
-fn supervised() -> io::Result<ExitStatus> {
+fn supervised(owner: Vec<OsString>) -> io::Result<ExitStatus> {
     prctl::set_child_subreaper(true)?;
+    let _lock = lock(&owner)?;
     let folder = Folder::create()?;
-    let mut worker = own_command(WORK).arg(folder.path()).spawn()?;
+    let mut worker = own_command(WORK).arg(folder.path()).args(&owner).spawn()?;
     // The worker alone holds the connection, so that the controller notices its end.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
@@ -95,6 +101,15 @@ fn supervised() -> io::Result<ExitStatus> {
     let status = worker.wait()?;
     restore(&folder)?;
     Ok(status)
+}
+
+/// Locks the host for its owner, if there is one.
+fn lock(owner: &[OsString]) -> io::Result<Option<HostLock>> {
+    match owner {
+        [] => Ok(None),
+        [owner, words] => HostLock::take(&owner.to_string_lossy(), &words.to_string_lossy()).map(Some),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
 /// Ends everything that the controller started, and runs the commands that restore the host.
@@ -133,6 +148,8 @@ pub fn work(mut args: ArgsOs) -> i32 {
             gone.thread_block()?;
             signalled_by_parent(&mut args, SUPERVISOR_GONE)?;
             let folder = args.next().ok_or(io::ErrorKind::InvalidInput)?;
+            // The worker restores the host if the supervisor is killed, so it keeps a lock of its own until then.
+            let _lock = lock(&args.collect::<Vec<_>>())?;
             let restored = Path::new(&folder).to_owned();
             thread::spawn(move || {
                 if gone.wait().is_ok() {
