@@ -278,3 +278,23 @@ def test_cells_that_the_machines_cannot_measure_are_named(tmp_path: Path, cell: 
     assert "36 is in the 5 GHz band" in (prompt.check(cell(phy="erp", security="open")) or "")
     with pytest.raises(UsageError, match="passphrase must be 8 to 63"):
         prompt.check(cell(security="ccmp"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "program", "found"),
+    [
+        ("hook", "command", "./set.sh", "{folder}/set.sh"),
+        ("hook", "command", "programs/set.sh", "{folder}/programs/set.sh"),
+        ("openwrt", "shell", "./login", "{folder}/login"),
+        ("hook", "command", "set.sh", "set.sh"),
+        ("openwrt", "shell", "/usr/bin/ssh", "/usr/bin/ssh"),
+    ],
+)
+def test_a_relative_program_is_a_path_from_the_folder_of_the_inventory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, key: str, program: str, found: str
+) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/lab.toml").write_text(GOOD.replace('"fixed"', f'"{kind}"\n{key} = ["{program}", "x/y"]'))
+    monkeypatch.chdir(tmp_path)
+    command = getattr(load_inventory(Path("lab/lab.toml")).access_point, key)
+    assert command == (found.format(folder=tmp_path / "lab"), "x/y")

@@ -311,6 +311,14 @@ def _beside(inventory: Inventory, folder: Path) -> Inventory:
         for role, table in inventory.hosts.items()
     }
     access_point = inventory.access_point
+
+    def of_folder(command: tuple[str, ...]) -> tuple[str, ...]:
+        if not command or "/" not in command[0]:  # a program of the search path
+            return command
+        return (str(folder.absolute() / Path(command[0]).expanduser()), *command[1:])
+
+    commands = {"command": of_folder(access_point.command), "shell": of_folder(access_point.shell)}
+    access_point = access_point.model_copy(update=commands)
     if (file := access_point.passphrase_file) is not None:
         access_point = access_point.model_copy(update={"passphrase_file": folder / file})
     labgrid = None if inventory.labgrid is None else folder / inventory.labgrid
@@ -345,7 +353,8 @@ def passphrase(table: AccessPointTable) -> str | None:
     if file is None:
         return None
     try:
-        mode, lines = file.stat().st_mode, file.read_text(encoding="utf-8").splitlines()
+        with file.open(encoding="utf-8") as stream:
+            mode, lines = os.fstat(stream.fileno()).st_mode, stream.read().splitlines()
     except OSError as error:
         raise UsageError(f"{file}: the passphrase cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
