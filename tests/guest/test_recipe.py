@@ -1,10 +1,12 @@
 """The built kernel is found by the recipe it was built from, and a machine that cannot build one says why."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from airtoll.errors import UsageError
 from airtoll.guest import build, recipe
 
 
@@ -31,6 +33,22 @@ def test_a_built_kernel_is_found(cache: Path) -> None:
     assert kernel.file.is_relative_to(cache)
     assert recipe.built() == kernel
     assert recipe.missing() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root")
+@pytest.mark.usefixtures("cache")
+def test_root_runs_no_kernel_that_another_user_can_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = put_kernel()
+    monkeypatch.setattr(recipe, "unsupported", lambda: None)
+    assert recipe.needed() == kernel
+    for path in (kernel.file, kernel.file.parent):
+        os.chown(path, 65534, -1)
+        with pytest.raises(UsageError, match=rf"^{path}: root does not run a guest"):
+            recipe.needed()
+        os.chown(path, 0, -1)
+    kernel.file.chmod(0o766)
+    with pytest.raises(UsageError, match=rf"^{kernel.file}: root does not run a guest"):
+        recipe.needed()
 
 
 @pytest.mark.parametrize(("part", "other"), [("configuration", "CONFIG_64BIT=y\n"), ("patches", [])])

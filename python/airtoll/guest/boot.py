@@ -277,7 +277,7 @@ def _hangs(process: subprocess.Popen[bytes], console: _Console) -> str:
     """The error for a guest without a sign of life. The kernel names the running program when it gets SIGUSR1."""
     assert process.stdout is not None
     said = len(console.last)
-    process.send_signal(signal.SIGUSR1)
+    os.kill(process.pid, signal.SIGUSR1)  # `send_signal` could reap it, and `_end` signals its group
     silence = _Stillness(process.pid)
     while silence.seconds() < _ASKED_S and len(console.last) == said:
         with selectors.DefaultSelector() as selector:

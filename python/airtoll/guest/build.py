@@ -262,7 +262,8 @@ def _started(argv: Sequence[str], cwd: Path, *, stdin: int) -> Iterator[subproce
         yield process
         process.wait()
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:  # otherwise another group may have its number
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
     finally:

@@ -87,10 +87,18 @@ def built() -> Kernel | None:
 
 
 def needed() -> Kernel:
-    """The built kernel. Raises UsageError with the remedy if it is missing."""
+    """The built kernel. Raises UsageError with the remedy if it is missing, or if another user could replace it."""
     kernel = built()
     if kernel is None or unsupported() is not None:
         raise UsageError(f"the virtual clock: {missing()}")
+    if os.geteuid() == 0:
+        for path in (kernel.file.parent, kernel.file):
+            found = path.stat()
+            if found.st_uid != 0 or found.st_mode & 0o022:
+                raise UsageError(
+                    f"{path}: root does not run a guest that another user can write: run airtoll as the owner, or name "
+                    "another place with XDG_CACHE_HOME"
+                )
     return kernel
 
 

@@ -78,6 +78,7 @@ def _client(distributed: Any, scheduler: str, stack: ExitStack) -> Any:
             cluster = distributed.LocalCluster(
                 n_workers=os.cpu_count() or 1,
                 threads_per_worker=1,
+                processes=False,  # workers in processes would execute the tasks of every user, from a port
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             )
