@@ -23,7 +23,7 @@ fuzz() {
 }
 
 status=0
-set -- frames captures open seal handshake sae phases eap netlink
+set -- frames captures open seal handshake sae phases eap netlink agent
 while [ $# -gt 0 ]; do
     fuzz "$1" &
     first=$!

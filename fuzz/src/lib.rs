@@ -5,10 +5,11 @@
 //!  cargo run --bin seeds                     (in this folder) writes the initial corpus to corpus/
 //!  cargo +nightly fuzz run --features libfuzzer frames -- -max_total_time=600
 //!                                            also: captures, open, seal, handshake, sae, phases, eap,
-//!                                            netlink
+//!                                            netlink, agent
 //!  cargo test                                runs the same functions on the seeds and mutations of them
 //! ```
 
+mod agent;
 mod eap;
 mod handshake;
 mod netlink;
@@ -18,6 +19,7 @@ mod sae;
 use std::path::Path;
 use std::sync::LazyLock;
 
+pub use agent::agent;
 pub use eap::eap;
 pub use handshake::handshake;
 pub use netlink::netlink;
@@ -536,6 +538,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     deauthentication.resize(24 + 2 + 26, 0);
     seeds.push([&[0; 7][..], &deauthentication].concat());
     seeds.push(deauthentication);
+    seeds.extend(agent::seeds());
     seeds.extend(handshake::seeds());
     seeds.extend(netlink::seeds());
     seeds.extend(phases::seeds());

@@ -41,6 +41,7 @@ fn mutated_seeds_violate_no_guarantee() {
         airtoll_fuzz::phases,
         airtoll_fuzz::eap,
         airtoll_fuzz::netlink,
+        airtoll_fuzz::agent,
     ];
     let mut changes = Changes(1);
     for seed in airtoll_fuzz::seeds() {

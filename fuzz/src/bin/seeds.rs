@@ -12,6 +12,7 @@ fn main() -> std::io::Result<()> {
         "phases",
         "eap",
         "netlink",
+        "agent",
     ] {
         std::fs::create_dir_all(corpus.join(target))?;
         for (n, seed) in airtoll_fuzz::seeds().iter().enumerate() {
