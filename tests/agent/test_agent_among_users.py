@@ -81,11 +81,14 @@ def test_a_folder_under_the_name_of_an_ended_agent_neither_blocks_nor_deletes(
     host.forget_at_end(f"{squatted}/at-end/2")  # to open a FIFO would wait for its other end
 
 
-def test_programs_of_the_working_directory_do_not_run(squatted: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", [":/usr/bin:/bin:.", ".", ""])
+def test_programs_of_the_working_directory_do_not_run(squatted: Path, tmp_path: Path, path: str) -> None:
     program = squatted / "airtoll-planted"
     assert as_nobody('printf "#!/bin/sh\\ntouch $2" > "$1" && chmod 755 "$1"', program, tmp_path / "executed")
-    script = 'cd "$1" && PATH=":$PATH:." && exec "$2" serve'
-    with Connection("here", ["sh", "-c", script, "sh", str(squatted), str(binary.local())]) as connection:
+    script = 'cd "$1" && PATH=$2 && exec "$3" serve'
+    with Connection(
+        "here", ["sh", "-c", script, "sh", str(squatted), path, str(binary.local())]
+    ) as connection:
         host = AgentHost(connection)
         assert host.lacking([program.name, "sh"]) == [program.name]
         assert host.run([program.name], 5).returncode == 127

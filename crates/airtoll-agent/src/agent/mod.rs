@@ -219,11 +219,18 @@ fn own_command(subcommand: &str) -> Command {
     command
 }
 
-/// The absolute folders of the search path: commands in the working directory may be those of another user.
+/// The absolute folders of the search path: commands in the working directory may be those of another user. Without any,
+/// the usual folders, because an empty search path also means the working directory.
 fn search_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
     // The parts are those of a search path, so joining them cannot fail.
-    env::join_paths(env::split_paths(&path).filter(|folder| folder.is_absolute())).unwrap_or_default()
+    let absolute = env::join_paths(folders).unwrap_or_default();
+    if absolute.is_empty() {
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into()
+    } else {
+        absolute
+    }
 }
 
 fn status_of(outcome: io::Result<i32>) -> i32 {
