@@ -162,7 +162,7 @@ class AccessPointTable(_Table):
     section: str | None = Field(
         default=None,
         description="With kind `openwrt`: the section of uci to change, such as default_radio0; default: a section of "
-        "its own, which keeps your networks as they are.",
+        "its own, beside your networks, which do not change.",
     )
     network: Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_]+$")] = Field(
         default="airtoll",

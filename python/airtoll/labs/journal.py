@@ -111,7 +111,7 @@ class HostJournal:
         except BlockingIOError:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
-        with _reporting(self._folder):
+        with reporting(self._folder):
             self.owner: Sequence[str] = (_identity(self._lock), _words(inventory))
         """The owner of the locks of the hosts, and the words for others. Its identity outlives a killed airtoll, whose
         agents may still run."""
