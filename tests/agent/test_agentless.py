@@ -41,9 +41,22 @@ def mac(ssh_config: Path) -> Iterator[AgentlessHost]:
 
 
 def test_a_command_has_its_status_and_both_streams(host: AgentlessHost) -> None:
-    done = host.run(["printf", "%s", "a b"], 20)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"a b", b"")
+    done = host.run(["printf", "a-b"], 20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"a-b", b"")
     assert host.run(["nonexistent-tool"], 20).returncode == 127
+
+
+def test_an_argument_stays_one_argument_on_a_mac(mac: AgentlessHost) -> None:
+    assert mac.run(["printf", "%s", "a b;c"], 20).stdout == b"a b;c"
+
+
+@pytest.mark.parametrize("word", ["fe80::1%x&calc", "a b", "|more", "^", ""])
+def test_no_argument_of_a_command_of_windows_has_a_meaning_for_its_shell(word: str) -> None:
+    with (
+        Ssh("sta", "laptop", []) as way,
+        pytest.raises(AirtollError, match="no argument for a command of Windows"),
+    ):
+        AgentlessHost(way, "windows").command(["ping", word])
 
 
 def test_lines_arrive_while_the_command_runs(mac: AgentlessHost) -> None:

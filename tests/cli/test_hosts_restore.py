@@ -36,7 +36,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def left(inventory: Path, *hosts: str) -> None:
     """The journal that a killed airtoll has left. Each change is reverted by creating a file."""
     folder = journal.folder(inventory)
-    folder.mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
     for number, host in enumerate(hosts, start=1):
         argv = ("touch", f"{inventory.parent}/{host}-{number}")
         journal._write(folder / f"{number:06}.json", Restoring(f"change {number}", host, argv))

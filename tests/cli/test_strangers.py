@@ -167,6 +167,14 @@ def test_a_pipe_in_a_result_does_not_block(airtoll: Airtoll, result: Path, name:
     assert one_line(done) == f"cannot read {result}/{name}: not a regular file"
 
 
+def test_a_device_in_place_of_the_checksums_does_not_block_a_resumed_study(result: Path) -> None:
+    stored = Result.open(result)
+    (result / "SHA256SUMS").unlink()
+    (result / "SHA256SUMS").symlink_to("/dev/zero")
+    with pytest.raises(AirtollError, match="SHA256SUMS: not a regular file"):
+        Result.resume(result, stored.study_text, stored.plan)
+
+
 def test_text_of_a_stranger_does_not_drive_the_terminal(airtoll: Airtoll, result: Path) -> None:
     plan = json.loads((result / "plan.json").read_text())["plan"]
     rewrite(result / "plan.json", plan={**plan, "study": "\x1b]52;c;ZXZpbA==\x07\x9b2J"})

@@ -18,7 +18,7 @@ from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import hosts, journal
+from airtoll.labs import hosts, joining, journal
 from airtoll.labs.access_points.station import report
 from airtoll.labs.hosts import Hosts
 from airtoll.labs.journal import HostJournal
@@ -162,6 +162,19 @@ def test_a_run_says_why_it_waits(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     failures.append(LostError("host sta: no route"))
     with pytest.raises(LostError, match=r"^host sta: no route$"):
         hosts._retried(attempt, LostError, time.monotonic() - 1)
+
+
+def test_what_a_host_says_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    joining.say_that_it_waits(5, "host sta: the agent is \x1b]52;c;eA==\x07")
+    assert capsys.readouterr().err == "waiting up to 5 s: host sta: the agent is \\x1b]52;c;eA==\\x07\n"
+
+
+@pytest.mark.parametrize("words", ["fe80::1%x&calc", "192.0.2.1&calc", "192.0.2.1", "fe80::1%eth0", "x"])
+def test_a_host_reports_addresses_and_nothing_else(words: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        hosts._address(words, "ipv6")
+    assert hosts._address("2001:db8::1", "ipv6") == "2001:db8::1"
+    assert hosts._address("192.0.2.1", "ipv4") == "192.0.2.1"
 
 
 HOOK = """

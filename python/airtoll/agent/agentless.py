@@ -4,6 +4,7 @@ Such a host runs commands, and nothing else: it has no readings, no clock and no
 command must therefore end by itself. On macOS, the end of the connection also interrupts the command.
 """
 
+import re
 import signal
 import subprocess
 import time
@@ -18,8 +19,12 @@ from airtoll.agent.ssh import Ssh
 from airtoll.errors import AirtollError
 from airtoll.host import ClockOffset, HostReading, Process, last_words
 from airtoll.study.factors import Transport
+from airtoll.study.quantity import one_line
 
 AgentlessSystem = Literal["macos", "windows"]
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9.:_/=,+-]+")
+"""An argument that has no meaning for cmd.exe."""
 
 _NO_CONNECTION: Final = 255  # the status with which ssh(1) reports its own failures
 _TIMEOUT_S: Final = 20.0
@@ -157,7 +162,10 @@ class AgentlessHost:
         """The command of this machine that runs a command of the host."""
         if self.os == "macos":
             return self._way.argv(f"exec sh -c {quote(_INTERRUPTIBLE)} sh {join(argv)}")
-        return self._way.argv(subprocess.list2cmdline(argv))
+        # Windows executes a command by cmd.exe, which has no reliable way of quoting.
+        if (bad := next((word for word in argv if not _PLAIN.fullmatch(word)), None)) is not None:
+            raise AirtollError(f"host {self.name}: {one_line(bad)!r} is no argument for a command of Windows")
+        return self._way.argv(" ".join(argv))
 
     def popen(self, argv: Sequence[str]) -> AgentlessProcess:
         """Start a command on the host."""

@@ -87,7 +87,7 @@ class Connection:
                 raise LostError(f"host {name}: {self._lost}")
             if (version := self._hello["agent"]) != _rust.AGENT_VERSION:
                 raise LostError(
-                    f"host {name}: the agent is {version}, and airtoll requires {_rust.AGENT_VERSION}"
+                    f"host {name}: the agent is {one_line(str(version))}, and airtoll requires {_rust.AGENT_VERSION}"
                 )
         except LostError as error:
             self.close()

@@ -60,7 +60,7 @@ file=${XDG_CACHE_HOME:-$HOME/.cache}/airtoll/airtoll-agent-${sum:-unknown}
 echo "no agent for $machine: $file" >&2
 exit 1
 """
-_NO_AGENT: Final = re.compile("no agent for (.+?): (.+)")
+_NO_AGENT: Final = re.compile("no agent for ([A-Za-z0-9_]+): (.+)")
 
 _COPY: Final = """
 umask 077

@@ -4,13 +4,13 @@ Connections last as long as the lab: a host that vanished is reached again befor
 switched only when the next cell has other properties of the network than the last one.
 """
 
-import ipaddress
 import itertools
 import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -41,6 +41,7 @@ from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.quantity import one_line
 from airtoll.study.security import SecurityProfile, with_ready_made
 
 APPLIED: Final = (
@@ -551,10 +552,14 @@ class Hosts:
             raise UsageError(
                 f"host {role}: interface {interface}: {done.stderr.decode(errors='replace').strip()}"
             )
-        for device in json.loads(done.stdout or b"[]"):
-            for address in device.get("addr_info", []):
-                if not any(address.get(flag) for flag in _TENTATIVE):
-                    return str(ipaddress.ip_address(address["local"]))
+        try:
+            for device in json.loads(done.stdout or b"[]"):
+                for address in device.get("addr_info", []):
+                    if not any(address.get(flag) for flag in _TENTATIVE):
+                        return _address(address["local"], ip)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            said = one_line(done.stdout.decode(errors="replace"))
+            raise LostError(f"host {role}: this is no answer of `ip addr show`: {said}") from None
         return None
 
     def addresses_of(self, role: str) -> dict[Ip, str]:
@@ -593,6 +598,14 @@ class Hosts:
             return None
         own = {address for (of, _), address in addresses.items() if of == role}
         return "same" if words[2] in own else "apart"
+
+
+def _address(words: str, ip: Ip) -> str:
+    """The address that a host reports, which other hosts get as an argument. Raises ValueError unless it is one."""
+    found = IPv4Address(words) if ip == "ipv4" else IPv6Address(words)
+    if "%" in str(found):  # a zone may contain any character
+        raise ValueError("an address with a zone")
+    return str(found)
 
 
 def _roles(cell: Cell) -> Sequence[str]:

@@ -11,6 +11,7 @@ from airtoll.errors import AirtollError
 from airtoll.host import Process, last_words
 from airtoll.labs import enterprise, hostapd
 from airtoll.labs.network import Network
+from airtoll.study.quantity import one_line
 
 LOG: Final = ("-f", "/dev/stdout")
 """Options of hostapd and wpa_supplicant. Without them, the programs buffer their output."""
@@ -77,7 +78,7 @@ def wait_for(event: str, doing: str, interface: str, process: Process, timeout_s
 
 def say_that_it_waits(for_s: float, why: str) -> None:
     """Print on the terminal that a run waits, at most for this time."""
-    print(f"waiting up to {for_s:.0f} s: {why}", file=sys.stderr, flush=True)
+    print(f"waiting up to {for_s:.0f} s: {one_line(why, most=4096)}", file=sys.stderr, flush=True)
 
 
 def end(process: Process) -> None:

@@ -140,7 +140,9 @@ def sums_of(digests: Mapping[str, str]) -> str:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of the file, in hexadecimal."""
+    """SHA-256 of the file, in hexadecimal. Raises OSError if it is a device or a pipe, which may never end."""
+    if not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

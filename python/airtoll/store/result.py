@@ -259,7 +259,7 @@ class Result:
         """List stored runs in SHA256SUMS, beside those listed already; a listed run that is missing leaves the list."""
         path = self.directory / SUMS
         try:
-            listed = durable.parse_sums(path.read_text(encoding="utf-8"))
+            listed = durable.parse_sums(read_file(path).decode())
         except ValueError as error:
             raise AirtollError(f"{path}: {error}") from error
         sums = {name: digest for name, digest in listed.items() if (self.directory / name).exists()}

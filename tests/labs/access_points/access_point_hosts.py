@@ -68,7 +68,13 @@ config wifi-iface
 """The configuration of the access point before the measurement."""
 
 
-GUARD = ("etc/airtoll", "etc/init.d/airtoll", "etc/rc.d/S15airtoll", "tmp/airtoll", "services/airtoll")
+GUARD = (
+    "etc/airtoll-guard",
+    "etc/init.d/airtoll",
+    "etc/rc.d/S15airtoll",
+    "var/run/airtoll-guard",
+    "services/airtoll",
+)
 """The files of the guard on a router with OpenWrt."""
 
 

@@ -355,8 +355,8 @@ enable() {{ ln -sf ../init.d/"$name" {state}/etc/rc.d/S"$START$name"; }}
 
 def procd(state: Path, _argv: list[str]) -> int:
     """Boot, and run the services until this process is killed. Prints a line after the boot."""
-    shutil.rmtree(state / "tmp", ignore_errors=True)
-    (state / "tmp").mkdir()
+    shutil.rmtree(state / "var/run", ignore_errors=True)
+    (state / "var/run").mkdir()
     for service in (state / "services").iterdir():
         service.unlink()
     scripts = sorted((state / "etc" / "rc.d").iterdir())
@@ -382,7 +382,7 @@ def install(state: Path) -> Path:
     """Install the programs in a folder of STATE for a search path."""
     folder = state / "bin"
     folder.mkdir(parents=True)
-    for name in ("etc/config", "etc/init.d", "etc/rc.d", "services", "tmp"):
+    for name in ("etc/config", "etc/init.d", "etc/rc.d", "services", "var/run"):
         (state / name).mkdir(parents=True)
     (state / "etc" / "rc.common").write_text(RC_COMMON.format(state=state))
     (state / "etc" / "rc.common").chmod(0o755)

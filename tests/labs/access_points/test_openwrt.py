@@ -196,13 +196,13 @@ def test_a_host_without_the_file_is_not_taken_for_restored(
 ) -> None:
     OpenWrt(host, journal, SECTION, root=str(state)).switch(network("ccmp"))
     (state / "etc" / "config" / "wireless").rename(state / "elsewhere")
-    (state / "etc" / "airtoll").rename(state / "guard")  # another router answers at this address
+    (state / "etc" / "airtoll-guard").rename(state / "guard")  # another router answers at this address
     other = reach(state, "ap")
     assert journal.replay(lambda _: other) == [
         f"host ap: restoring the wireless configuration {config(state)}: {config(state)} is missing"
     ]
     assert len(journal.pending()) == 1
-    (state / "guard").rename(state / "etc" / "airtoll")
+    (state / "guard").rename(state / "etc" / "airtoll-guard")
     assert journal.replay(lambda _: other) == []
     other.connection.close()
     assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE

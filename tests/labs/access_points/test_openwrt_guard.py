@@ -164,7 +164,7 @@ def test_heartbeats_keep_the_network(router: Router, state: Path, journal: HostJ
     host = reach(state, "ap")
     limit_s = 8
     point = opened(host, journal, limit_s)
-    beat = state / "tmp/airtoll/beat"
+    beat = state / "var/run/airtoll-guard/beat"
     first_s = int(beat.read_text())
     assert within(60, lambda: int(beat.read_text()) > first_s + limit_s)
     assert point.is_up()
@@ -248,7 +248,7 @@ def test_a_power_failure_at_any_step_of_a_restoration_is_repaired_at_boot(
     for step in range(1, 20):
         shutil.rmtree(state / "etc")
         shutil.copytree(state / "opened", state / "etc", symlinks=True)
-        guard = ["sh", str(state / "etc/airtoll/guard"), "restore"]
+        guard = ["sh", str(state / "etc/airtoll-guard/guard"), "restore"]
         (state / "steps").unlink(missing_ok=True)
         path = f"{cut}:{state / 'bin'}:{os.environ['PATH']}"
         done = subprocess.run(guard, env={**os.environ, "PATH": path, "CUT": str(step)}, check=False)
@@ -257,7 +257,7 @@ def test_a_power_failure_at_any_step_of_a_restoration_is_repaired_at_boot(
         assert done.returncode == -signal.SIGKILL, step
         router.reboot()
         assert router.has_earlier(), step
-        assert router.left() <= {"etc/airtoll"}, step  # which the journal of airtoll removes
+        assert router.left() <= {"etc/airtoll-guard"}, step  # which the journal of airtoll removes
     else:
         raise AssertionError("no restoration without a power failure")
     assert step > 7

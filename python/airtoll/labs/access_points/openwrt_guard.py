@@ -1,6 +1,7 @@
 """The guard of an access point with OpenWrt: it restores the wireless configuration without airtoll.
 
-While airtoll measures, the earlier configuration is on the router, in /etc/airtoll, beside a script that restores it:
+While airtoll measures, the earlier configuration is on the router, in /etc/airtoll-guard, beside a script that restores
+it:
 
 - when airtoll says so, at the end of a measurement;
 - `LIMIT_S` after the last heartbeat of airtoll, which a service of procd observes;
@@ -35,7 +36,8 @@ _RESERVE_KIB: Final = 32
 # before the file of the script goes.
 _GUARD: Final = """
 root={root} mark={mark} limit_s={limit_s} look_s={look_s}
-folder=$root/etc/airtoll config=$root/etc/config/wireless init=$root/etc/init.d/airtoll run=$root/tmp/airtoll
+folder=$root/etc/airtoll-guard config=$root/etc/config/wireless init=$root/etc/init.d/airtoll
+run=$root/var/run/airtoll-guard
 
 restore() {{
     [ -d "$folder" ] || return 0
@@ -82,12 +84,12 @@ START=15
 USE_PROCD=1
 
 boot() {{
-    /bin/sh {root}/etc/airtoll/guard boot || start
+    /bin/sh {root}/etc/airtoll-guard/guard boot || start
 }}
 
 start_service() {{
     procd_open_instance
-    procd_set_param command /bin/sh {root}/etc/airtoll/guard watch
+    procd_set_param command /bin/sh {root}/etc/airtoll-guard/guard watch
     procd_set_param respawn 3600 5 0
     procd_close_instance
 }}
@@ -96,21 +98,21 @@ start_service() {{
 # Arguments: root, KiB of the reserve, the init script. Standard input: the guard. Nothing remains after a failure.
 _INSTALL: Final = """
 umask 077
-root=$1 folder=$1/etc/airtoll config=$1/etc/config/wireless init=$1/etc/init.d/airtoll
+root=$1 folder=$1/etc/airtoll-guard config=$1/etc/config/wireless init=$1/etc/init.d/airtoll
 failed() {
-    rm -rf "$root"/etc/rc.d/S??airtoll "$init" "$folder" "$root/tmp/airtoll"
+    rm -rf "$root"/etc/rc.d/S??airtoll "$init" "$folder" "$root/var/run/airtoll-guard"
     echo "$1: is the flash full?" >&2
     exit 1
 }
 if [ -e "$folder/wireless" ]; then echo "$folder has the settings of an interrupted measurement" >&2; exit 1; fi
 rm -rf "$folder"
-mkdir -p "$folder" "$root/tmp/airtoll" && cat > "$folder/guard" || failed "no guard"
+mkdir -p "$folder" "$root/var/run/airtoll-guard" && cat > "$folder/guard" || failed "no guard"
 dd if=/dev/urandom of="$folder/reserve" bs=1024 count="$2" 2>/dev/null || failed "no reserve"
 cp -p "$config" "$folder/new" && [ "$(wc -c < "$folder/new")" -eq "$(wc -c < "$config")" ] || failed "no copy"
 printf %s "$3" > "$init" && chmod 755 "$init" || failed "no service"
 sync
 mv "$folder/new" "$folder/wireless" && "$init" enable && sync || failed "no service"
-cut -d . -f 1 /proc/uptime > "$root/tmp/airtoll/beat" && "$init" start || failed "no service"
+cut -d . -f 1 /proc/uptime > "$root/var/run/airtoll-guard/beat" && "$init" start || failed "no service"
 """
 
 _BEAT: Final = """
@@ -139,12 +141,12 @@ class Guard:
     @property
     def folder(self) -> str:
         """The folder of the guard on the router."""
-        return f"{self.root}/etc/airtoll"
+        return f"{self.root}/etc/airtoll-guard"
 
     @property
     def beat(self) -> str:
         """The file with the time of the last heartbeat, in the memory of the router."""
-        return f"{self.root}/tmp/airtoll/beat"  # noqa: S108 - of a router, which has one user
+        return f"{self.root}/var/run/airtoll-guard/beat"
 
     def install(self) -> tuple[list[str], bytes]:
         """The command that installs and starts the guard, and its standard input."""
