@@ -146,6 +146,13 @@ def test_a_value_edited_together_with_the_checksums_of_its_run_is_found(director
     assert verify(directory) == [f"{RUN}/SHA256SUMS: does not match its checksum"]
 
 
+def test_checksums_of_runs_alone_do_not_hide_the_study_and_the_plan(directory: Path) -> None:
+    path = directory / "SHA256SUMS"
+    kept = [line for line in path.read_text().splitlines(keepends=True) if "  runs/" in line]
+    path.write_text("".join(kept))
+    assert verify(directory) == [f"{name}: not listed in SHA256SUMS" for name in ("plan.json", "study.toml")]
+
+
 def test_runs_gone_altogether_is_a_problem(directory: Path) -> None:
     shutil.rmtree(directory / "runs")
     assert verify(directory) == ["runs: cannot be read: No such file or directory"]

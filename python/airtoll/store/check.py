@@ -30,11 +30,12 @@ def _problems(directory: Path) -> list[str]:
     problems: list[str] = []
     if not (directory / SUMS).exists():
         read_plan(directory)
-    digests = _read_sums(directory, "", problems)
-    of_runs = {name: digests.pop(name) for name in [*digests] if Path(name).is_relative_to(RUNS)}
+    listed = _read_sums(directory, "", problems)
+    of_runs = {name: digest for name, digest in (listed or {}).items() if Path(name).is_relative_to(RUNS)}
+    of_head = None if listed is None else {name: listed[name] for name in listed.keys() - of_runs}
     head = {name for name in (STUDY, PLAN) if (directory / name).exists()}
     planned: dict[str, Run] | None = None
-    if PLAN in _check_sums(directory, "", digests, {STUDY, PLAN}, head, problems):
+    if PLAN in _check_sums(directory, "", of_head, {STUDY, PLAN}, head, problems):
         try:
             planned = {run.id: run for run in read_plan(directory).plan.attempts()}
         except UsageError:
@@ -92,27 +93,35 @@ def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: li
             problems.append(f"{at}{SAMPLES}: {problem}")
 
 
-def _read_sums(root: Path, at: str, problems: list[str]) -> dict[str, str]:
-    """The digests in a checksum file, by file name; none, and a problem, if the file is missing or damaged."""
+def _read_sums(root: Path, at: str, problems: list[str]) -> dict[str, str] | None:
+    """The digests in a checksum file, by file name; None, and a problem, if the file is missing or damaged."""
     path = root / SUMS
     if not path.is_file():
         problems.append(f"{at}{SUMS}: missing")
-        return {}
+        return None
     try:
         return durable.parse_sums(read_file(path).decode())
     except UnicodeDecodeError:
         problems.append(f"{at}{SUMS}: not text")
     except ValueError as error:
         problems.append(f"{at}{SUMS}: {error}")
-    return {}
+    return None
 
 
 def _check_sums(
-    root: Path, at: str, digests: Mapping[str, str], needed: set[str], present: set[str], problems: list[str]
+    root: Path,
+    at: str,
+    digests: Mapping[str, str] | None,
+    needed: set[str],
+    present: set[str],
+    problems: list[str],
 ) -> set[str]:
-    """Return the names of files that match their checksum, and add a problem for every other file."""
+    """Return the names of files that match their checksum, and add a problem for every other file.
+
+    Without digests, `_read_sums` has added the problem.
+    """
     whole: set[str] = set()
-    if not digests:  # told by `_read_sums`
+    if digests is None:
         return whole
     for name in sorted(needed | present | digests.keys()):
         if name not in present:
