@@ -54,7 +54,7 @@ def test_an_argument_stays_one_argument_on_a_mac(mac: AgentlessHost) -> None:
 def test_no_argument_of_a_command_of_windows_has_a_meaning_for_its_shell(word: str) -> None:
     with (
         Ssh("sta", "laptop", []) as way,
-        pytest.raises(AirtollError, match="no argument for a command of Windows"),
+        pytest.raises(AirtollError, match="cannot be an argument of a command on Windows"),
     ):
         AgentlessHost(way, "windows").command(["ping", word])
 

@@ -164,7 +164,9 @@ class AgentlessHost:
             return self._way.argv(f"exec sh -c {quote(_INTERRUPTIBLE)} sh {join(argv)}")
         # Windows executes a command by cmd.exe, which has no reliable way of quoting.
         if (bad := next((word for word in argv if not _PLAIN.fullmatch(word)), None)) is not None:
-            raise AirtollError(f"host {self.name}: {one_line(bad)!r} is no argument for a command of Windows")
+            raise AirtollError(
+                f"host {self.name}: {one_line(bad)!r} cannot be an argument of a command on Windows"
+            )
         return self._way.argv(" ".join(argv))
 
     def popen(self, argv: Sequence[str]) -> AgentlessProcess:

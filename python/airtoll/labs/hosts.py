@@ -559,7 +559,7 @@ class Hosts:
                         return _address(address["local"], ip)
         except (ValueError, LookupError, TypeError, AttributeError):
             said = one_line(done.stdout.decode(errors="replace"))
-            raise LostError(f"host {role}: this is no answer of `ip addr show`: {said}") from None
+            raise LostError(f"host {role}: the output of `ip addr show` is unreadable: {said}") from None
         return None
 
     def addresses_of(self, role: str) -> dict[Ip, str]:

@@ -234,7 +234,7 @@ class Inventory(_Table):
 def check_owner(file: Path) -> None:
     """Raise UsageError if another user than root can write to a file that chooses commands.
 
-    Nothing is said of a file that does not exist. Under sudo(8), the caller's own file is accepted.
+    A file that does not exist is not checked. Under sudo(8), the caller's own file is accepted.
     """
     try:
         status = file.stat()

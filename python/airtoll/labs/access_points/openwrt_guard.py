@@ -31,9 +31,9 @@ _BEATS: Final = 18
 _LOOK_S: Final = 5
 _RESERVE_KIB: Final = 32
 
-# procd ends the service, of which this script may be a part, by SIGTERM, and kills it 5 s later. The folder goes last:
-# as long as it exists, an interrupted restoration is repeated. Everything is in functions, which the shell has read
-# before the file of the script goes.
+# If this script is the service, procd ends it by SIGTERM, and by SIGKILL 5 s later. The folder is removed last, because
+# an interrupted restoration is repeated while it exists. The shell has read all functions before the script's file is
+# removed.
 _GUARD: Final = """
 root={root} mark={mark} limit_s={limit_s} look_s={look_s}
 folder=$root/etc/airtoll-guard config=$root/etc/config/wireless init=$root/etc/init.d/airtoll
