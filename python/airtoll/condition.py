@@ -24,9 +24,9 @@ class RunCounts:
     remaining: int
 
     @classmethod
-    def of(cls, result: Result) -> "RunCounts":
-        """Count the runs. Raises AirtollError if a record cannot be read."""
-        verdicts = [record.verdict.valid for record in result.records()]
+    def of(cls, result: Result, records: Iterable[RunRecord]) -> "RunCounts":
+        """Count the runs of a result with these records."""
+        verdicts = [record.verdict.valid for record in records]
         finished, valid = len(result.finished()), sum(verdicts)
         not_needed = len(unneeded(result))
         return cls(
@@ -79,11 +79,11 @@ def read_complete(directory: Path, *, allow_incomplete: bool) -> Result:
     """
     try:
         result = Result.open(directory)
-        found, runs = damage(directory), RunCounts.of(result)
+        if (found := damage(directory)) is not None:
+            raise UsageError(f"{directory}: {found}")
+        runs = RunCounts.of(result, result.records())
     except AirtollError as error:
         raise UsageError(str(error)) from error
-    if found is not None:
-        raise UsageError(f"{directory}: {found}")
     if runs.remaining and not allow_incomplete:
         raise UsageError(
             f"{directory}: {runs.finished} of {runs.planned} runs are finished: perform the others with "

@@ -30,9 +30,11 @@ REASONS_MOST: Final = 9
 def verify_result(directory: Path, *, as_json: bool) -> int:
     """Print each problem of the result, or that it has none, and return the exit status."""
     problems = verify(directory)
-    result = None if problems else Result.open(directory)
-    runs = None if result is None else RunCounts.of(result)
-    mixed = [] if result is None else mixture(result.records())
+    runs, mixed = None, []
+    if not problems:
+        result = Result.open(directory)
+        records = result.records()
+        runs, mixed = RunCounts.of(result, records), mixture(records)
     if as_json:
         print_json(
             {
@@ -100,16 +102,17 @@ def report_results(
 
 def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[str, Any]:
     """A result with its counted and invalid runs, the rows of cells.csv and the files of its report."""
+    records = result.records()
     return {
         "directory": str(result.directory),
         "study": data.study,
         "lab": data.lab,
         "quick": data.quick,
         "airtoll": data.airtoll,
-        "runs": asdict(RunCounts.of(result)),
+        "runs": asdict(RunCounts.of(result, records)),
         "invalid_runs": [
             {"id": record.run.id, "reasons": record.verdict.reasons}
-            for record in result.records()
+            for record in records
             if not record.verdict.valid
         ],
         "cells": cell_records(data),
@@ -128,12 +131,12 @@ def print_summary(console: Console, result: Result) -> None:
             printed.add_section()
         printed.add_row(*row)
     console.print(printed)
-    runs = RunCounts.of(result)
+    records = result.records()
+    runs = RunCounts.of(result, records)
     console.print(
         f"{runs.finished} of {runs.planned} runs finished, {runs.invalid} of them invalid"
         f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
     )
-    records = result.records()
     for line in _invalid_by_reason(records):
         console.print(f"  {line}", soft_wrap=True)
     if (slowness := _host_s_per_virtual_s(records)) is not None:

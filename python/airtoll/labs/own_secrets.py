@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import NamedTemporaryFile, mkdtemp
 from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
@@ -33,13 +33,11 @@ def wep_key(inventory: Path, octets: int) -> str:
     with reporting(file):
         if not file.exists():
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = file.with_name(f"{file.name}.{os.getpid()}")
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-                stream.write(f"{secrets.token_hex(octets)}\n")
-            with suppress(FileExistsError):  # another airtoll has drawn a key
-                os.link(new, file)
-            new.unlink()
+            with NamedTemporaryFile("w", encoding="ascii", dir=file.parent) as new:  # with mode 0600
+                new.write(f"{secrets.token_hex(octets)}\n")
+                new.flush()
+                with suppress(FileExistsError):  # another airtoll has drawn a key
+                    os.link(new.name, file)
         return file.read_text(encoding="ascii").strip()
 
 

@@ -66,14 +66,13 @@ from airtoll.stats.paired import (
 )
 from airtoll.stats.polynomial import Fit, choose_degree, fit
 from airtoll.stats.sign_flip import sign_flip
-from airtoll.stats.significance import ALPHA, is_significant
+from airtoll.stats.significance import is_significant
 from airtoll.stats.stability import Instability, instabilities, runs_needed
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
 from airtoll.stats.units import ByUnit, by_unit
 
 __all__ = [
-    "ALPHA",
     "BCA_MIN_N",
     "BCA_RESAMPLES",
     "FORMER_METRICS",

@@ -13,7 +13,7 @@ from scipy import special
 
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, LogMean, equivalences
 from airtoll.stats.ratio import Ratio
-from airtoll.stats.summary import RESOLUTION, Floats, Interval, present
+from airtoll.stats.summary import Floats, Interval, is_rounding, present
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,13 @@ def _welch(a: Floats, b: Floats, *, size: float) -> IndependentDifference:
     if n_a == 1 or n_b == 1:
         return IndependentDifference(n_a, n_b, mean)
     variance_a, variance_b = (
-        0.0 if np.ptp(side) <= RESOLUTION * size else float(side.var(ddof=1)) / len(side) for side in (a, b)
+        0.0 if is_rounding(float(np.ptp(side)), size) else float(side.var(ddof=1)) / len(side)
+        for side in (a, b)
     )
     variance = variance_a + variance_b
     if variance == 0:
         mean = float(b[0] - a[0])  # rounding in the means could give equal values a difference
-        mean = 0.0 if abs(mean) <= RESOLUTION * size else mean
+        mean = 0.0 if is_rounding(mean, size) else mean
         return IndependentDifference(n_a, n_b, mean, 0.0, None, Interval(mean, mean))
     error, df, ci95_t, p = welch(mean, [(variance_a, n_a - 1), (variance_b, n_b - 1)])
     return IndependentDifference(n_a, n_b, mean, error, df, ci95_t, p)

@@ -21,7 +21,7 @@ from statistics import fmean
 from airtoll.stats.independent import welch
 from airtoll.stats.paired import Pairs
 from airtoll.stats.ratio import Ratio
-from airtoll.stats.summary import RESOLUTION, Interval
+from airtoll.stats.summary import Interval, is_rounding
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _mean(sets: Sequence[Changes], *, size: float, in_sessions: bool) -> Matched
         of_mean = _variance(values, size) / len(values) * len(together) ** 2 / len(used) ** 2
         variances.append((of_mean, len(values) - 1))
     if not any(of_mean for of_mean, _ in variances):
-        mean = 0.0 if abs(mean) <= RESOLUTION * size else mean
+        mean = 0.0 if is_rounding(mean, size) else mean
         return MatchedMean(len(used), mean, Interval(mean, mean))
     _, _, ci95_t, p = welch(mean, variances)
     return MatchedMean(len(used), mean, ci95_t, p)
@@ -183,7 +183,7 @@ def _averages(together: Sequence[Changes]) -> list[float]:
 
 def _variance(values: Sequence[float], size: float) -> float:
     """The sample variance; exactly 0 if all values are equal up to rounding."""
-    if max(values) - min(values) <= RESOLUTION * size:
+    if is_rounding(max(values) - min(values), size):
         return 0.0
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -63,10 +63,9 @@ def paired_ratio(a: Sequence[float | None], b: Sequence[float | None]) -> Paired
 
 def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
     """`paired_difference` for many sets at once."""
-    differences = [[y - x for x, y in complete_pairs(a, b)] for a, b in sets]
-    sizes = [
-        max((abs(one) for side in pair for one in side if one is not None), default=0.0) for pair in sets
-    ]
+    complete = [complete_pairs(a, b) for a, b in sets]
+    differences = [[y - x for x, y in pairs] for pairs in complete]
+    sizes = [max((abs(value) for pair in pairs for value in pair), default=0.0) for pairs in complete]
     summaries = describe_all(differences, sizes)
     return [
         PairedDifference(

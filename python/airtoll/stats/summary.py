@@ -29,6 +29,12 @@ from scipy import special
 RESOLUTION: Final = 1e-9
 """Numbers that differ by at most this share of their size are equal: the difference is rounding, not measurement."""
 
+
+def is_rounding(difference: float, size: float) -> bool:
+    """Whether a difference is only rounding, if it was computed from numbers of this size."""
+    return abs(difference) <= RESOLUTION * size
+
+
 BCA_RESAMPLES = 4999
 BCA_MIN_N = 4
 _BCA_SEED = 20_070_610

@@ -139,10 +139,15 @@ def sums_of(digests: Mapping[str, str]) -> str:
     return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
 
+def check_regular(path: Path) -> None:
+    """Raise OSError unless the path is a file with an end: reading a device or a pipe may never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+
+
 def sha256(path: Path) -> str:
-    """SHA-256 of the file, in hexadecimal. Raises OSError if it is a device or a pipe, which may never end."""
-    if not path.is_file():
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    """SHA-256 of the file, in hexadecimal. Raises OSError, also for a device or a pipe."""
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,13 +1,11 @@
 """File names of a result directory, and its plan, which makes a directory a result."""
 
-import errno
-import stat
 from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import records
-from airtoll.store.durable import SUMS, reporting
+from airtoll.store.durable import SUMS, check_regular, reporting
 from airtoll.store.records import PlanRecord
 
 STUDY: Final = "study.toml"
@@ -26,8 +24,7 @@ def sums_of_run(run_id: str) -> str:
 def read_file(path: Path) -> bytes:
     """The file's content. Raises AirtollError with the file's name, also if it is a device or a pipe."""
     with reporting(f"cannot read {path}"):
-        if not stat.S_ISREG(path.stat().st_mode):  # reading it may never end
-            raise OSError(errno.EINVAL, "not a regular file")
+        check_regular(path)
         return path.read_bytes()
 
 

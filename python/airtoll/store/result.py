@@ -255,21 +255,22 @@ class Result:
                 durable.sync_directories(stage)
         return stage
 
-    def _list_runs(self, run_ids: Iterable[str]) -> None:
-        """List stored runs in SHA256SUMS, beside those listed already; a listed run that is missing leaves the list."""
+    @cached_property
+    def _listed(self) -> dict[str, str]:
+        """The digests in SHA256SUMS, without runs whose directories were removed. Requires the lock."""
         path = self.directory / SUMS
         try:
             listed = durable.parse_sums(read_file(path).decode())
         except ValueError as error:
             raise AirtollError(f"{path}: {error}") from error
-        sums = {name: digest for name, digest in listed.items() if (self.directory / name).exists()}
-        sums |= {
-            name: durable.sha256(self.directory / name)
-            for name in map(sums_of_run, run_ids)
-            if name not in sums and (self.directory / name).exists()
-        }
-        if sums != listed:
-            durable.publish(self.directory, {SUMS: durable.sums_of(sums).encode()})
+        return {name: digest for name, digest in listed.items() if (self.directory / name).exists()}
+
+    def _list_runs(self, run_ids: Iterable[str]) -> None:
+        """Add stored runs to SHA256SUMS."""
+        for name in map(sums_of_run, run_ids):
+            if name not in self._listed and (self.directory / name).exists():
+                self._listed[name] = durable.sha256(self.directory / name)
+        durable.publish(self.directory, {SUMS: durable.sums_of(self._listed).encode()})
 
     def _storing(self, *runs: FinishedRun) -> AbstractContextManager[None]:
         what = f"run {runs[0].record.run.id}" if len(runs) == 1 else f"{len(runs)} runs"

@@ -74,9 +74,7 @@ class OrderingForm(_Sized):
     factor: str
     better: Any
     worse: Any
-    at_least: float | None = (
-        None  # by how much the levels differ, in percent of the value at level `percent_of`
-    )
+    at_least: float | None = None  # by how much the levels differ, in percent of the value at `percent_of`
     at_most: float | None = None
     percent_of: Literal["better", "worse"] = "worse"
 

@@ -133,8 +133,7 @@ impl AccessPoint {
         }
         // A displaced station has been reported.
         if self.joins.contains_key(&station) {
-            self.outbox
-                .log_limited(self.now, Phase::Authentication, Outcome::Failed, address, text);
+            self.log_failed(station, text);
         }
         self.abandon(station);
     }

@@ -136,14 +136,7 @@ impl AccessPoint {
             }
             Some(sae::Event::Failed(failure)) => {
                 self.leave_unproven(station);
-                let text = sae_failure(failure, "the station");
-                self.outbox.log_limited(
-                    self.now,
-                    Phase::Authentication,
-                    Outcome::Failed,
-                    station.address,
-                    text,
-                );
+                self.log_failed(station, sae_failure(failure, "the station"));
             }
         }
     }
@@ -158,13 +151,9 @@ impl AccessPoint {
                 eap.displace(oldest);
             }
             self.abandon(oldest);
-            let text = "dropped in favour of newer stations: too many are joining";
-            self.outbox.log_limited(
-                self.now,
-                Phase::Authentication,
-                Outcome::Failed,
-                oldest.address,
-                text,
+            self.log_failed(
+                oldest,
+                "dropped in favour of newer stations: too many are joining",
             );
         }
         let join = Join {
@@ -324,15 +313,18 @@ impl AccessPoint {
 
     /// Reports why an association is refused.
     fn refused(&mut self, station: Claimant, code: u16, why: impl std::fmt::Display) -> Refusal {
-        let text = format!("association refused with status code {code}: {why}");
-        self.outbox.log_limited(
-            self.now,
-            Phase::Authentication,
-            Outcome::Failed,
-            station.address,
-            text,
+        self.log_failed(
+            station,
+            format!("association refused with status code {code}: {why}"),
         );
         code.into()
+    }
+
+    /// Logs, with a rate limit, that a station does not join.
+    pub(super) fn log_failed(&mut self, station: Claimant, text: impl Into<String>) {
+        let (phase, outcome) = (Phase::Authentication, Outcome::Failed);
+        self.outbox
+            .log_limited(self.now, phase, outcome, station.address, text);
     }
 
     /// The PMK that the station must prove, if it exists before 802.1X, and, for OWE, the element of the answer.

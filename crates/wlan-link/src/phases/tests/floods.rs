@@ -138,18 +138,23 @@ fn go_silent_after_identity(world: &mut World, akm: Akm) {
     }
 }
 
+/// An attack with a new station every time, which associates and then falls silent.
+fn silent_stations(akm: Akm) -> impl FnMut(&mut World) {
+    let mut n = 0;
+    move |world| {
+        n += 1;
+        world.forge(attacker(n), AP, authentication(&[0; 320]));
+        go_silent_after_identity(world, akm);
+    }
+}
+
 #[test]
 fn silent_conversations_with_the_authentication_server_keep_no_station_out() {
     let akm = Akm::WpaEap;
     let mut world = World::new(akm, 1, 32);
     world.server.session_timeout_s = Some(2);
     assert!(world.run(1, |world| world.is_connected(1)));
-    let mut n = 0;
-    stations_join(&mut world, akm, |world| {
-        n += 1;
-        world.forge(attacker(n), AP, authentication(&[0; 320]));
-        go_silent_after_identity(world, akm);
-    });
+    stations_join(&mut world, akm, silent_stations(akm));
     let [_, joins, _, _, conversations] = world.ap().kept();
     assert!(
         joins > 128 && conversations > 128,
@@ -166,12 +171,7 @@ fn unanswered_handshakes_keep_no_station_out() {
     for akm in [Akm::WpaPskSha256, Akm::Owe] {
         let mut world = World::new(akm, 1, 33);
         assert!(world.run(1, |world| world.is_connected(1)));
-        let mut n = 0;
-        stations_join(&mut world, akm, |world| {
-            n += 1;
-            world.forge(attacker(n), AP, authentication(&[0; 320]));
-            go_silent_after_identity(world, akm);
-        });
+        stations_join(&mut world, akm, silent_stations(akm));
         assert!(world.ap().kept()[1] > 128, "the attacker occupies the places");
         assert!(world.is_connected(1));
     }
