@@ -56,9 +56,11 @@ $(VENV)/.commit: FORCE | $(VENV)/.packages
 	@tools/commit.sh > $@.new
 	@cmp -s $@.new $@ || cp $@.new $@
 
+# The time is that of the start: a source that changed during the build is built next time.
 $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
+	@touch $@.started
 	+@tools/build.sh $(VENV)/bin/python
-	@touch $@
+	@mv $@.started $@
 
 # Groups of Python packages that only some targets use.
 $(VENV)/.dev $(VENV)/.rtl $(VENV)/.synth $(VENV)/.docs $(VENV)/.dist: $(VENV)/.packages | $(VENV)/.installed
