@@ -16,6 +16,7 @@ def run_link(access_point: bool, config: Path) -> None: ...  # ValueError, Runti
 class Phy:
     word: str  # "ht"
     amendment: str  # "802.11n"
+    generation: str | None  # "wifi4"
     bands: list[str]  # the default first
     bandwidths_mhz: list[int]
     guard_intervals: list[str]
@@ -28,6 +29,9 @@ class Phy:
     max_mpdu_in_ampdu_b: int | None  # octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them
 
 def phys() -> list[Phy]: ...  # every PHY of the medium, in the order of the standard's clauses
+
+# PHY, rate, width in MHz, guard interval and streams of each mode with MCSs at this data rate, rounded to one decimal
+def modes_at(mbps: float) -> list[tuple[str, str, int, str, int]]: ...
 def check_scenario(scenario: str) -> None: ...  # ValueError: one line with the error and the clause
 def simulate(scenario: str) -> str: ...  # JSON to JSON; releases the interpreter's lock
 def model(scenario: str) -> str: ...
@@ -59,6 +63,7 @@ class Protection:
 class CaptureStation:
     bssid: str
     station: str | None  # None: group-addressed frames
+    peer: str | None  # the other station of direct frames
     ssid: bytes | None
     akm: str | None
     cipher: str | None
@@ -79,7 +84,7 @@ def decrypt_capture(
     pmks: Sequence[bytes],
     ssid: bytes | None,
     progress: Callable[[int], object],
-) -> tuple[int, int, int, dict[str, int], str | None, list[CaptureStation], list[bytes]]: ...
+) -> tuple[int, int, int, dict[str, int], str | None, list[CaptureStation], list[int], list[bytes]]: ...
 
 # Name, type, values, distinct words of text, and one byte per row that is 0 if the row has no value (None: all rows
 # have one). The values are little-endian: 8 bytes per number, 4 bytes per text (an index into the words), 1 byte per

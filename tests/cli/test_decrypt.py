@@ -1,5 +1,6 @@
 """`airtoll decrypt` has the output of airdecap-ng, counts the other frames, and reports faults of a file."""
 
+import gzip
 import json
 import os
 import shutil
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
+
+from airtoll.ciphers import parse_ssid, shown_ssid
 
 CAPTURES = Path(__file__).parents[2] / "crates/wlan-decrypt/tests/captures"
 WEP40, WEP104 = "1f2e3d4c5b", "746869727465656e2d63686172"
@@ -118,6 +121,68 @@ def test_nanoseconds_and_pcapng_give_the_same_packets(airtoll: Airtoll, tmp_path
     assert outputs == [outputs[0]] * len(names)
 
 
+@pytest.mark.parametrize("command", ["gzip", "zstd"])
+def test_a_compressed_capture_gives_the_same_packets(
+    airtoll: Airtoll, tmp_path: Path, wep40: Path, command: str
+) -> None:
+    if shutil.which(command) is None:
+        pytest.skip(f"needs {command}: apt-get install {command}")
+    compressed = subprocess.run([command, "-c", wep40], check=True, capture_output=True).stdout
+    (tmp_path / "compressed.pcap.gz").write_bytes(compressed)
+    assert airtoll("decrypt", "compressed.pcap.gz", "--key", WEP40).returncode == 0
+    assert airtoll("decrypt", wep40, "--key", WEP40).returncode == 0
+    outputs = [(tmp_path / f"{name}-dec.pcap").read_bytes() for name in ("compressed", "wep40")]
+    assert outputs[0] == outputs[1]
+
+    (tmp_path / "cut.pcap.gz").write_bytes(compressed[:-20])
+    done = airtoll("decrypt", "cut.pcap.gz", "--key", WEP40, "--out", "cut.pcap")
+    assert done.returncode == 2
+    assert one_line(done).endswith(" data is damaged or truncated")
+    complete = records(outputs[0])
+    decrypted = records((tmp_path / "cut.pcap").read_bytes()) if (tmp_path / "cut.pcap").exists() else []
+    assert decrypted == complete[: len(decrypted)]
+
+
+AMPDU, FRAGMENT = "ampdu-retransmission.pcap", "fragment-lost.pcap"
+IN_CASES = ("--ssid", "test", "--psk", "12345678")
+
+
+@pytest.mark.parametrize(
+    ("name", "secret", "decrypted", "reasons"),
+    [
+        (AMPDU, IN_CASES, 6, {"retransmission": 1}),
+        (FRAGMENT, IN_CASES, 2, {"incomplete_fragment": 1}),
+        ("ccmp.pcap.gz", IN_CASES, 7, {}),
+        ("sae-ext-key.pcap", ("--pmk", bytes(range(32)).hex()), 7, {}),
+    ],
+)
+def test_the_frames_of_a_capture_have_these_outcomes(
+    airtoll: Airtoll, name: str, secret: tuple[str, ...], decrypted: int, reasons: dict[str, int]
+) -> None:
+    """A retransmission after five other frames of its A-MPDU; a fragment whose others never came; AKM 24."""
+    done = airtoll("decrypt", CAPTURES / name, *secret, "--json", "--out", "out.pcap")
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
+    outcomes = {reason: count for reason, count in counts["not_decrypted"].items() if count}
+    assert counts["decrypted"] == decrypted
+    assert {reason: outcomes.pop(reason, 0) for reason in reasons} == reasons
+    assert outcomes.keys() <= {"not_data", "not_encrypted"}
+    columns = ("decrypted", "without_key", "wrong_key", "other")
+    in_rows = sum(
+        row[column] for row in (*counts["stations"], counts["other_stations"]) for column in columns
+    )
+    assert in_rows == decrypted + sum(reasons.values())
+
+
+@pytest.mark.parametrize(
+    "ssid", [b"airtoll", "caf\u00e9".encode(), b"\x00\xff", b'a\\b "c"', b"\n\r\t\x1b\x7f"]
+)
+def test_an_ssid_is_read_as_it_is_shown(ssid: bytes) -> None:
+    shown = shown_ssid(ssid)
+    assert shown.isprintable()
+    assert parse_ssid(shown.encode()) == ssid
+
+
 def test_every_frame_is_counted_as_decrypted_or_with_its_reason(airtoll: Airtoll, wep40: Path) -> None:
     done = airtoll("decrypt", wep40, "--key", WEP40, "--json", "--out", "out.pcap")
     counts = json.loads(done.stdout)
@@ -198,8 +263,8 @@ def test_a_truncated_capture_is_decrypted_to_its_end_with_exit_status_2(
         (["wep40.pcap", "--psk", "x" * 64], "--psk: 64 characters must be the hexadecimal digits of a PSK"),
         (["wep40.pcap", "--psk", "x" * 65], "--psk: a passphrase has 8 to 63 characters, not 65"),
         (
-            ["wep40.pcap", "--psk", "caf\u00e9 au lait"],
-            "--psk: character 4 of the passphrase is not printable",
+            ["wep40.pcap", "--psk", "tabs\tare not allowed"],
+            "--psk: octet 5 of the passphrase is a control character",
         ),
         (["wep40.pcap", "--psk-file", "none.txt"], "none.txt: No such file or directory"),
         (
@@ -217,6 +282,9 @@ def test_a_truncated_capture_is_decrypted_to_its_end_with_exit_status_2(
             "--ssid: an SSID has 1 to 32 octets, not 33",
         ),
         (["wep40.pcap", "--psk", "password", "--ssid", ""], "--ssid: an SSID has 1 to 32 octets, not 0"),
+        (["wep40.pcap", "--psk", "password", "--ssid", r"a\x2"], r"--ssid: unknown escape \x; use \\ for a"),
+        (["cut.pcap.gz", "--key", WEP40], "cut.pcap.gz: the gzip data is damaged or truncated"),
+        (["cut.pcap.zst", "--key", WEP40], "cut.pcap.zst: the Zstandard data is damaged or truncated"),
         (["wep40.pcap", "--key", WEP40, "--ssid", "x"], "use --psk or --psk-file"),
         (["wep40.pcap", "--pmk", "1234"], "--pmk: 2 octets; a PMK has 32"),
         (["wep40.pcap", "--pmk", "pmk"], "--pmk: expected pairs of hexadecimal digits"),
@@ -233,6 +301,8 @@ def test_invalid_input_exits_2_with_one_line(
     (tmp_path / "page.pcap").write_text("<html></html>")
     (tmp_path / "short.pcap").write_bytes(remade("wep40.pcap")[:20])
     (tmp_path / "ethernet.pcap").write_bytes(remade("wep40.pcap", link_type=1))
+    (tmp_path / "cut.pcap.gz").write_bytes(gzip.compress(b"")[:-4])
+    (tmp_path / "cut.pcap.zst").write_bytes(bytes.fromhex("28b52ffd"))
     before = set(tmp_path.iterdir())
     done = airtoll("decrypt", *arguments)
     assert done.returncode == 2

@@ -13,7 +13,7 @@ use wlan_decrypt::{DecryptError, Finding, Passphrase, Secrets, Station, decrypt}
 use wlan_frames::MacAddr;
 
 /// All records, decrypted records, Ethernet frames written, skipped records by reason, where the capture breaks off,
-/// stations, SSIDs.
+/// stations, frames of further stations (decrypted, without key, wrong key, other), SSIDs.
 type Outcome = (
     u64,
     u64,
@@ -21,6 +21,7 @@ type Outcome = (
     BTreeMap<&'static str, u64>,
     Option<String>,
     Vec<CaptureStation>,
+    [u64; 4],
     Vec<Vec<u8>>,
 );
 
@@ -29,6 +30,7 @@ type Outcome = (
 pub(crate) struct CaptureStation {
     bssid: String,
     station: Option<String>,
+    peer: Option<String>,
     ssid: Option<Vec<u8>>,
     akm: Option<String>,
     cipher: Option<&'static str>,
@@ -44,8 +46,9 @@ pub(crate) struct CaptureStation {
 impl From<Station> for CaptureStation {
     fn from(station: Station) -> CaptureStation {
         CaptureStation {
-            bssid: station.bssid.to_string(),
-            station: (station.station != MacAddr::BROADCAST).then(|| station.station.to_string()),
+            bssid: station.ends.bssid.to_string(),
+            station: (station.ends.station != MacAddr::BROADCAST).then(|| station.ends.station.to_string()),
+            peer: station.ends.peer.map(|peer| peer.to_string()),
             ssid: station.ssid,
             akm: station.akm,
             cipher: station.suite.map(|suite| suite.name()),
@@ -119,6 +122,7 @@ pub(crate) fn decrypt_capture(
         (Err(DecryptError::Stopped), Some(error)) => return Err(error),
         (decrypted, _) => decrypted.map_err(|error| wrong(&error))?,
     };
+    let rest = decrypted.other_links;
     let mut left_out: BTreeMap<_, _> = decrypted
         .counts
         .skipped
@@ -135,6 +139,7 @@ pub(crate) fn decrypt_capture(
         left_out,
         decrypted.broken.map(|error| error.to_string()),
         decrypted.stations.into_iter().map(CaptureStation::from).collect(),
+        [rest.decrypted, rest.without_key, rest.wrong_key, rest.other],
         decrypted.ssids,
     ))
 }
@@ -152,6 +157,7 @@ fn name(reason: Skipped) -> &'static str {
         Skipped::WrongKey => "wrong_key",
         Skipped::Forged => "forged",
         Skipped::Fragment => "fragment",
+        Skipped::IncompleteFragment => "incomplete_fragment",
         Skipped::NoMsdu => "no_msdu",
     }
 }
@@ -166,5 +172,6 @@ fn found(finding: Finding) -> &'static str {
         Finding::OtherNetwork => "other_network",
         Finding::NotOfPassphrase => "not_of_passphrase",
         Finding::UnknownSuites => "unknown_suites",
+        Finding::Direct => "direct",
     }
 }

@@ -9,4 +9,7 @@
 pub mod decap;
 mod files;
 
-pub use files::{DecryptError, Decrypted, Finding, Passphrase, SecretError, Secrets, Station, decrypt};
+pub use files::{
+    BadCompression, Broken, DecryptError, Decrypted, Finding, Passphrase, SecretError, Secrets, Station,
+    decrypt,
+};

@@ -10,7 +10,7 @@ use test_support::{captures_of_others, tshark};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
-use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Skipped};
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap, Ends, KeyOwner, Skipped};
 use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, Record};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
 
@@ -254,13 +254,16 @@ fn fragments_are_reassembled_before_the_tkip_mic_is_checked() {
         (3, &forged_mic, true, Err(Skipped::Forged)),
     ] {
         let fragments = cut(number, text, is_tkip);
-        assert_eq!(through(&mut decap, &fragments[0]), Err(Skipped::Fragment));
+        assert_eq!(
+            through(&mut decap, &fragments[0]),
+            Err(Skipped::IncompleteFragment)
+        );
         assert_eq!(through(&mut decap, &fragments[1]), outcome, "MSDU {number}");
     }
     // A fragment without its predecessor gives no frame.
     assert_eq!(
         through(&mut decap, &cut(5, &msdu, false)[1]),
-        Err(Skipped::Fragment)
+        Err(Skipped::IncompleteFragment)
     );
     assert_eq!(decap.counts().frames, 2);
 }
@@ -321,6 +324,36 @@ fn a_retransmission_repeats_transmitter_tid_and_sequence_number() {
     assert!(!is_new(OTHER, 4, 1, true) && !is_new(SA, 5, 1, true) && !is_new(SA, 4, 2, true));
 }
 
+/// Within an A-MPDU, a lost MPDU is sent again after later ones. Its packet number distinguishes it from a frame whose
+/// sequence number repeats.
+#[test]
+fn a_retransmission_after_other_frames_repeats_the_packet_number() {
+    let key = TemporalKey::new(Suite::Ccmp128, &[5; 16]).unwrap();
+    let mut decap = Decap::new(vec![CaptureKey::Aes(Box::new(key.clone()))]);
+    let mut is_new = |number: u16, pn: u64, retry| {
+        let header = DataHeader {
+            retry,
+            ..header(number, 0, false)
+        };
+        let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
+        let mut mpdu = laid_out(&header, 8, &msdu, 8);
+        key.seal(&mut [job(&mut mpdu, pn)]).unwrap();
+        through(&mut decap, &mpdu) != Err(Skipped::Retransmission)
+    };
+    for number in 1..=6 {
+        assert!(is_new(number, number.into(), false));
+    }
+    assert!(!is_new(2, 2, true), "the same frame");
+    assert!(is_new(3, 103, true), "another packet number");
+    assert!(is_new(4, 4, false), "without the Retry bit");
+    // A BlockAck window has at most 1024 frames.
+    for pn in 1000..1000 + 1024 {
+        let number = 7 + u16::try_from(pn % 4000).unwrap();
+        assert!(is_new(number, pn, false));
+    }
+    assert!(is_new(2, 2, true), "before the window");
+}
+
 #[test]
 fn frames_that_do_not_open_report_a_wrong_key_mic_or_length() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
@@ -370,7 +403,11 @@ fn frames_are_counted_per_link_and_the_number_of_links_is_limited() {
         .collect();
     assert_eq!(
         links,
-        [((ap, SA), 2), ((ap, MacAddr::BROADCAST), 2), ((other_ap, SA), 1)]
+        [
+            (Ends::of(ap, SA), 2),
+            (Ends::of(ap, MacAddr::BROADCAST), 2),
+            (Ends::of(other_ap, SA), 1)
+        ]
     );
     for n in 0..LIMIT {
         let [high, low] = u16::try_from(n).unwrap().to_be_bytes();
@@ -378,6 +415,35 @@ fn frames_are_counted_per_link_and_the_number_of_links_is_limited() {
     }
     assert_eq!(decap.links().count(), LIMIT);
     assert_eq!(decap.counts().decrypted(), 5 + LIMIT as u64);
+    let of_links: u64 = decap.links().map(|(_, counts)| counts.decrypted).sum();
+    assert_eq!(
+        of_links + decap.other_links().decrypted,
+        decap.counts().decrypted()
+    );
+}
+
+/// Frames with neither To DS nor From DS: TDLS (IEEE 802.11-2020 11.20), and independent BSSs.
+#[test]
+fn direct_frames_of_two_stations_are_counted_apart_from_those_with_the_access_point() {
+    let (ap, far) = (MacAddr([2, 0, 0, 0, 0, 0xa0]), MacAddr([2, 0, 0, 0, 0, 0xa1]));
+    let mut decap = Decap::new(wep(WEP40));
+    for (to, from, bssid, ds) in [(ap, SA, far, 1), (far, SA, ap, 0), (SA, far, ap, 0)] {
+        let mut mpdu = wep_frame(from, 4, 1, false);
+        mpdu[1] = mpdu[1] & !3 | ds;
+        mpdu[4..10].copy_from_slice(&to.0);
+        mpdu[16..22].copy_from_slice(&bssid.0);
+        through(&mut decap, &mpdu).unwrap();
+    }
+    let links: Vec<_> = decap
+        .links()
+        .map(|(ends, counts)| (ends, counts.decrypted))
+        .collect();
+    let direct = Ends {
+        bssid: ap,
+        station: SA.min(far),
+        peer: Some(SA.max(far)),
+    };
+    assert_eq!(links, [(Ends::of(ap, SA), 1), (direct, 2)]);
 }
 
 /// A link between two parts of the distribution system: every frame has To DS and From DS. The header does not show
@@ -450,10 +516,10 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
         for (number, fragments, expected) in [
             (1, [(0, 10), (0, 11)], joined.clone()),
             (2, [(1, 10), (1, 11)], joined.clone()),
-            (3, [(0, 20), (1, 21)], Err(Skipped::Fragment)),
-            (4, [(0, 30), (0, 32)], Err(Skipped::Fragment)),
-            (5, [(0, 41), (0, 40)], Err(Skipped::Fragment)),
-            (6, [(0, 50), (0, 50)], Err(Skipped::Fragment)),
+            (3, [(0, 20), (1, 21)], Err(Skipped::IncompleteFragment)),
+            (4, [(0, 30), (0, 32)], Err(Skipped::IncompleteFragment)),
+            (5, [(0, 41), (0, 40)], Err(Skipped::IncompleteFragment)),
+            (6, [(0, 50), (0, 50)], Err(Skipped::IncompleteFragment)),
             // Earlier frames have no effect.
             (7, [(0, 60), (0, 61)], joined),
         ] {
@@ -466,7 +532,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
             });
             assert_eq!(
                 outcomes,
-                [Err(Skipped::Fragment), expected],
+                [Err(Skipped::IncompleteFragment), expected],
                 "{suite:?}, MSDU {number}"
             );
         }
@@ -476,7 +542,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
     let mut decap = Decap::new(keys.iter().cloned().map(CaptureKey::Wep).collect());
     for (number, used, expected) in [
         (1, [1, 1], Ok(vec![ethernet(&msdu[6..])])),
-        (2, [0, 1], Err(Skipped::Fragment)),
+        (2, [0, 1], Err(Skipped::IncompleteFragment)),
     ] {
         let outcomes = [0u8, 1].map(|fragment| {
             let at = usize::from(fragment);
@@ -484,7 +550,11 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
             keys[used[at]].seal(&mut [job(&mut mpdu, 7)]).unwrap();
             through(&mut decap, &mpdu)
         });
-        assert_eq!(outcomes, [Err(Skipped::Fragment), expected], "WEP, MSDU {number}");
+        assert_eq!(
+            outcomes,
+            [Err(Skipped::IncompleteFragment), expected],
+            "WEP, MSDU {number}"
+        );
     }
 }
 
@@ -530,7 +600,7 @@ fn up_to_64_msdus_of_16_fragments_are_reassembled_at_the_same_time() {
             for station in 0..stations {
                 let outcome = through(&mut decap, &fragment_of(station, fragment));
                 assert!(
-                    fragment + 1 == FRAGMENTS || outcome == Err(Skipped::Fragment),
+                    fragment + 1 == FRAGMENTS || outcome == Err(Skipped::IncompleteFragment),
                     "{outcome:?}"
                 );
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use wlan_ciphers::Wep;
-use wlan_decrypt::decap::{CaptureKey, Counts, Decap};
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap, LinkCounts};
 use wlan_decrypt::{DecryptError, Decrypted, decrypt};
 use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11};
 
@@ -127,6 +127,7 @@ fn files_of_both_formats_decrypt_like_captures_in_memory() {
             other_link_type,
             broken: None,
             stations: vec![],
+            other_links: LinkCounts::default(),
             ssids: vec![],
         };
         assert_eq!(decrypted, as_expected);

@@ -80,7 +80,7 @@ fn expect_all(air: &Air) -> Decrypted {
 }
 
 fn finding(decrypted: &Decrypted, station: MacAddr) -> Finding {
-    let found = decrypted.stations.iter().find(|one| one.station == station);
+    let found = decrypted.stations.iter().find(|one| one.ends.station == station);
     found.expect("the station is in the capture").finding
 }
 
@@ -115,7 +115,11 @@ fn every_cipher_and_key_management_decrypts_unicast_group_fragmented_and_aggrega
         let decrypted = expect_all(&air);
         assert_eq!(finding(&decrypted, STA), Finding::Learned);
         assert_eq!(finding(&decrypted, MacAddr::BROADCAST), Finding::Learned);
-        let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+        let station = decrypted
+            .stations
+            .iter()
+            .find(|one| one.ends.station == STA)
+            .unwrap();
         assert_eq!(station.suite, Some(policy.pairwise[0]));
         assert_eq!(station.akm.as_deref(), Some(policy.akms[0].name()));
         assert_eq!(station.messages, [1, 1, 1, 1]);
@@ -158,7 +162,11 @@ fn spp_amsdus_are_decrypted_if_both_ends_support_them() {
             let (decrypted, out) = run(&air.file, passphrase(digits().as_bytes()));
             let decrypted = decrypted.unwrap();
             assert!(out.unwrap() == air.decrypted(), "{spp_amsdu}, {has_beacon}");
-            let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+            let station = decrypted
+                .stations
+                .iter()
+                .find(|one| one.ends.station == STA)
+                .unwrap();
             assert_eq!((station.keys, station.counts.wrong_key), (2, 0));
         }
     }
@@ -170,13 +178,25 @@ fn spp_amsdus_are_decrypted_if_both_ends_support_them() {
     bss.join(&mut air, STA);
     bss.send_amsdu(&mut air, UP, STA, PACKET);
     let decrypted = run(&air.file, passphrase(PASSPHRASE)).0.unwrap();
-    let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+    let station = decrypted
+        .stations
+        .iter()
+        .find(|one| one.ends.station == STA)
+        .unwrap();
     assert_eq!((station.counts.decrypted, station.counts.wrong_key), (0, 1));
 }
 
 #[test]
 fn sae_and_owe_decrypt_with_the_pmk_and_report_that_no_passphrase_derives_it() {
-    for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
+    for (akm, len) in [
+        (Akm::Sae, 32),
+        (Akm::SaeExtKey, 32),
+        (Akm::SaeExtKey, 48),
+        (Akm::SaeExtKey, 64),
+        (Akm::Owe, 32),
+        (Akm::Owe, 48),
+        (Akm::Owe, 64),
+    ] {
         let octets = vec![0x5a; len];
         let mut air = Air::new();
         let policy = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128).with_mfp(Suite::BipCmac128);
@@ -220,7 +240,7 @@ fn keys_are_followed_through_rekeys_in_the_middle_of_a_batch() {
             let decrypted = expect_all(&air);
             let keys = |station| {
                 let mut stations = decrypted.stations.iter();
-                stations.find(|one| one.station == station).unwrap().keys
+                stations.find(|one| one.ends.station == station).unwrap().keys
             };
             assert_eq!((keys(STA), keys(OTHER)), (4, 1));
             assert!(keys(MacAddr::BROADCAST) >= 4);
@@ -311,7 +331,11 @@ fn missing_handshake_messages_are_reported_and_earlier_frames_skipped() {
         let (decrypted, out) = run(&file, passphrase(PASSPHRASE));
         let decrypted = decrypted.unwrap();
         assert_eq!(out.is_some(), decrypted.counts.frames > 0);
-        let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+        let station = decrypted
+            .stations
+            .iter()
+            .find(|one| one.ends.station == STA)
+            .unwrap();
         (
             station.finding,
             station.counts.decrypted,

@@ -414,6 +414,13 @@ impl<'a> DataFrame<'a> {
         })
     }
 
+    /// Address 3. Of a frame with neither To DS nor From DS, it is the BSSID.
+    #[must_use]
+    #[inline]
+    pub fn addr3(&self) -> MacAddr {
+        self.addr(ADDR3)
+    }
+
     /// Sequence Control: the fragment number in bits 0 to 3, the sequence number in bits 4 to 15.
     #[must_use]
     #[inline]

@@ -61,8 +61,8 @@ pub(crate) struct Protection {
 
 impl Protection {
     /// Returns the row of these suites for a PMK of `pmk_len` octets, or `None` if the key management does not
-    /// support that length. OWE's PMK is as long as a digest of its group's hash (RFC 8110 sections 4.1 and 4.4); the
-    /// lengths of its other keys follow hostapd.
+    /// support that length. The PMK of OWE and of SAE-EXT-KEY is as long as a digest of its group's hash (RFC 8110
+    /// sections 4.1 and 4.4; IEEE Std 802.11-2024 12.4.5.4); the lengths of OWE's other keys follow hostapd.
     pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {
         let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
             (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
@@ -75,7 +75,7 @@ impl Protection {
                 (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256)
             }
             (_, Akm::Sae, _) => (Descriptor::Rsn, 0, Integrity::AesCmac, Derivation::Sha256),
-            (_, Akm::Owe, _) => {
+            (_, Akm::SaeExtKey | Akm::Owe, _) => {
                 let (integrity, derivation) = match pmk_len {
                     48 => (Integrity::HmacSha384, Derivation::Sha384),
                     64 => (Integrity::HmacSha512, Derivation::Sha512),
@@ -270,7 +270,7 @@ pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]
     match akm {
         Akm::WpaEap | Akm::WpaPsk => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
         Akm::WpaEapSha256 | Akm::WpaPskSha256 => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
-        Akm::Sae | Akm::Owe => None,
+        Akm::Sae | Akm::SaeExtKey | Akm::Owe => None,
     }
 }
 

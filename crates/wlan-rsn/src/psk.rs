@@ -16,8 +16,8 @@ pub enum PskError {
     /// The passphrase is too short or too long.
     #[error("a passphrase has 8 to 63 characters, not {0} (IEEE 802.11-2020 J.4.1)")]
     PassphraseLength(usize),
-    /// The passphrase contains an octet that is not a printable ASCII character.
-    #[error("character {0} of the passphrase is not printable ASCII (IEEE 802.11-2020 J.4.1)")]
+    /// The passphrase contains a control character.
+    #[error("octet {0} of the passphrase is a control character (IEEE 802.11-2020 J.4.1)")]
     PassphraseCharacter(usize),
     /// The SSID is empty or too long.
     #[error("an SSID has 1 to 32 octets, not {0} (IEEE 802.11-2020 9.4.2.2)")]
@@ -25,7 +25,8 @@ pub enum PskError {
 }
 
 /// Derives the pre-shared key from a passphrase and an SSID: PBKDF2 with HMAC-SHA-1, 4096 rounds. This takes
-/// milliseconds.
+/// milliseconds. The standard allows printable ASCII; wpa_supplicant, hostapd and tshark also take the octets of a
+/// passphrase in UTF-8, and so does this function.
 ///
 /// # Errors
 /// [`PskError`].
@@ -38,7 +39,7 @@ pub fn psk(passphrase: &[u8], ssid: &[u8]) -> Result<Key, PskError> {
     if !(8..=63).contains(&passphrase.len()) {
         return Err(PskError::PassphraseLength(passphrase.len()));
     }
-    if let Some(at) = passphrase.iter().position(|octet| !(32..=126).contains(octet)) {
+    if let Some(at) = passphrase.iter().position(|octet| octet.is_ascii_control()) {
         return Err(PskError::PassphraseCharacter(at + 1));
     }
     if !(1..=32).contains(&ssid.len()) {
@@ -77,6 +78,14 @@ mod tests {
             let psk = psk(passphrase.as_bytes(), ssid.as_bytes()).unwrap();
             assert_eq!(psk.as_octets(), hex(expected));
         }
+    }
+
+    /// As printed by wpa_passphrase of wpa_supplicant 2.10.
+    #[test]
+    fn a_passphrase_in_utf_8_has_the_psk_of_wpa_supplicant() {
+        let psk = psk("caf\u{e9} au lait".as_bytes(), b"IEEE").unwrap();
+        let expected = hex("0f6e9b234c9753a6291d3845f5b9626d808024abb72a6e41f60cc59cbc6f515c");
+        assert_eq!(psk.as_octets(), expected);
     }
 
     /// RFC 6070: test vectors of the underlying PBKDF2.

@@ -62,18 +62,22 @@ pub enum Akm {
     WpaPskSha256,
     /// Simultaneous authentication of equals (12.4), used in WPA3.
     Sae,
+    /// SAE whose hash depends on the group (IEEE Std 802.11-2024 12.4.5.4, suite type 24). An observer reads its
+    /// handshakes; the ends do not offer it.
+    SaeExtKey,
     /// Opportunistic wireless encryption (RFC 8110), without authentication.
     Owe,
 }
 
 impl Akm {
     /// All supported suites.
-    pub const ALL: [Akm; 6] = [
+    pub const ALL: [Akm; 7] = [
         Akm::WpaEap,
         Akm::WpaEapSha256,
         Akm::WpaPsk,
         Akm::WpaPskSha256,
         Akm::Sae,
+        Akm::SaeExtKey,
         Akm::Owe,
     ];
 
@@ -81,7 +85,7 @@ impl Akm {
     /// Wireless Encryption Specification 1.1, section 2).
     #[must_use]
     pub const fn requires_mfp(self) -> bool {
-        matches!(self, Akm::Sae | Akm::Owe)
+        matches!(self, Akm::Sae | Akm::SaeExtKey | Akm::Owe)
     }
 
     /// hostapd's name in lower case.
@@ -93,6 +97,7 @@ impl Akm {
             Akm::WpaPsk => "wpa-psk",
             Akm::WpaPskSha256 => "wpa-psk-sha256",
             Akm::Sae => "sae",
+            Akm::SaeExtKey => "sae-ext-key",
             Akm::Owe => "owe",
         }
     }
@@ -113,6 +118,7 @@ impl Akm {
             (Protocol::Rsn, Akm::WpaEapSha256) => 5,
             (Protocol::Rsn, Akm::WpaPskSha256) => 6,
             (Protocol::Rsn, Akm::Sae) => 8,
+            (Protocol::Rsn, Akm::SaeExtKey) => 24,
             (Protocol::Rsn, Akm::Owe) => 18,
         };
         let [a, b, c] = protocol.oui();
@@ -153,6 +159,7 @@ mod tests {
             (Akm::WpaPsk, 2, true, false),
             (Akm::WpaPskSha256, 6, true, false),
             (Akm::Sae, 8, false, true),
+            (Akm::SaeExtKey, 24, false, true),
             (Akm::Owe, 18, false, true),
         ] {
             assert_eq!(akm.selector(Protocol::Rsn), Some([0x00, 0x0f, 0xac, number]));

@@ -15,6 +15,7 @@ from airtoll.ciphers.capture import (
     parse_ssid,
     parse_wep_key,
     read_passphrase,
+    shown_ssid,
 )
 from airtoll.ciphers.protection import Protection, Refused, ReplayWindow, backends, suites
 
@@ -32,5 +33,6 @@ __all__ = [
     "parse_ssid",
     "parse_wep_key",
     "read_passphrase",
+    "shown_ssid",
     "suites",
 ]

@@ -1,9 +1,11 @@
 """Decryption of capture files: protected Data frames to Ethernet frames, like airdecap-ng."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from airtoll import _rust
 from airtoll.errors import UsageError
@@ -19,7 +21,7 @@ class Secrets:
     wep_keys: Sequence[bytes] = ()
     """Tried on every WEP frame."""
     passphrase: bytes | None = field(default=None, repr=False)
-    """A passphrase of 8 to 63 characters, or the PSK itself in 64 hexadecimal digits."""
+    """A passphrase of 8 to 63 octets, or the PSK itself in 64 hexadecimal digits."""
     pmks: Sequence[bytes] = field(default=(), repr=False)
     """Pairwise master keys of any network."""
     ssid: bytes | None = None
@@ -33,11 +35,15 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """The outcome of the frames between an access point and a station, or of its group addressed frames."""
+    """The outcome of the frames of one link: of a station with its access point, of an access point's group addressed
+    frames, or of two stations that exchange frames directly (TDLS, or an independent BSS).
+    """
 
     bssid: str
     station: str | None
     """None: the group addressed frames of the access point."""
+    peer: str | None
+    """The other station of direct frames; None: the frames pass the access point."""
     ssid: bytes | None
     akm: str | None
     """Key management from message 2: hostapd's name or the suite selector; None without a message 2."""
@@ -51,9 +57,10 @@ class Station:
     """Why the keys are known or unknown: a stable name."""
     decrypted: int
     without_key: int
-    """Frames before a key was learned."""
+    """Frames before a key was learned, or of a cipher without a given key."""
     wrong_key: int
     other: int
+    """Retransmissions, fragments and frames without a packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,8 @@ class Decrypted:
     """Where the capture is truncated, if it is; the counts are of the frames before that point."""
     stations: Sequence[Station] = ()
     """The stations by address; empty if the secrets derive no keys from handshakes."""
+    other_stations: Sequence[int] = (0, 0, 0, 0)
+    """The frames of stations beyond the maximum number in `stations`: decrypted, without a key, wrong key, other."""
     ssids: Sequence[bytes] = ()
     """The SSIDs of the networks in the capture; empty if the secrets derive no keys from handshakes."""
 
@@ -95,7 +104,9 @@ def parse_pmk(text: str) -> bytes:
     """Parse a PMK in hexadecimal digits. Raises UsageError if it is invalid."""
     pmk = _parse_hex("--pmk", text, "f42c6fc5...")
     if len(pmk) not in (32, 48, 64):
-        raise UsageError(f"--pmk: {len(pmk)} octets; a PMK has 32, or with the larger groups of OWE 48 or 64")
+        raise UsageError(
+            f"--pmk: {len(pmk)} octets; a PMK has 32, with the larger groups of OWE and SAE-EXT-KEY 48 or 64"
+        )
     return pmk
 
 
@@ -127,35 +138,67 @@ def read_passphrase(path: Path) -> bytes:
     return parse_passphrase(line, str(path))
 
 
+_ESCAPES: Final = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"r": b"\r", b"t": b"\t", b"e": b"\x1b"}
+"""The escapes of wpa_supplicant (`printf_encode`), besides `\\xHH`."""
+
+
 def parse_ssid(text: bytes) -> bytes:
-    """Check an SSID. Raises UsageError if its length is invalid."""
-    if not 1 <= len(text) <= 32:
-        raise UsageError(f"--ssid: an SSID has 1 to 32 octets, not {len(text)} (IEEE 802.11-2020 9.4.2.2)")
-    return text
+    """Parse an SSID with the escapes of `shown_ssid`. Raises UsageError if an escape or the length is invalid."""
+
+    def octets(escape: re.Match[bytes]) -> bytes:
+        if digits := escape["digits"]:
+            return bytes.fromhex(digits.decode())
+        if (octet := _ESCAPES.get(escape["letter"])) is None:
+            named = os.fsdecode(escape[0])
+            raise UsageError(f"--ssid: unknown escape {named}; use \\\\ for a backslash, \\xHH for an octet")
+        return octet
+
+    ssid = re.sub(rb"\\(?:x(?P<digits>[0-9A-Fa-f]{2})|(?P<letter>.?))", octets, text, flags=re.DOTALL)
+    if not 1 <= len(ssid) <= 32:
+        raise UsageError(f"--ssid: an SSID has 1 to 32 octets, not {len(ssid)} (IEEE 802.11-2020 9.4.2.2)")
+    return ssid
+
+
+def shown_ssid(ssid: bytes) -> str:
+    """An SSID, which may contain any octets, as printable text with escapes that `parse_ssid` reads."""
+    letters = {octet[0]: "\\" + letter.decode() for letter, octet in _ESCAPES.items()}
+    shown = ""
+    for character in ssid.decode("utf-8", "surrogateescape"):
+        octets = character.encode("utf-8", "surrogateescape")
+        if len(octets) == 1 and octets[0] in letters:
+            shown += letters[octets[0]]
+        elif character.isprintable():
+            shown += character
+        else:
+            shown += "".join(f"\\x{octet:02x}" for octet in octets)
+    return shown
 
 
 def decrypt_capture(
     capture: Path, out: Path, secrets: Secrets, progress: Callable[[int], object] = lambda _: None
 ) -> Decrypted:
-    """Decrypt a pcap or pcapng capture into a pcap capture of Ethernet frames.
+    """Decrypt a pcap or pcapng capture, also one that gzip or Zstandard compressed, into a pcap capture of Ethernet
+    frames.
 
-    `progress` is called repeatedly with the number of octets read so far. An existing `out` is replaced at the end and
-    stays unchanged if an error occurs. Raises UsageError if the capture contains no 802.11 frames or if a file cannot
-    be read or written.
+    `progress` is called repeatedly with the number of octets of the file read so far. An existing `out` is replaced at
+    the end and stays unchanged if an error occurs. Raises UsageError if the capture contains no 802.11 frames or if a
+    file cannot be read or written.
     """
     try:
-        frames, decrypted, written, reasons, broken, stations, ssids = _rust.decrypt_capture(
+        frames, decrypted, written, reasons, broken, stations, others, ssids = _rust.decrypt_capture(
             capture, out, secrets.wep_keys, secrets.passphrase, secrets.pmks, secrets.ssid, progress
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return Decrypted(frames, decrypted, written, reasons, broken, [_station(one) for one in stations], ssids)
+    rows = [_station(one) for one in stations]
+    return Decrypted(frames, decrypted, written, reasons, broken, rows, others, ssids)
 
 
 def _station(one: _rust.CaptureStation) -> Station:
     return Station(
         bssid=one.bssid,
         station=one.station,
+        peer=one.peer,
         ssid=one.ssid,
         akm=one.akm,
         cipher=one.cipher,

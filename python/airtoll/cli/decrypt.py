@@ -21,6 +21,7 @@ from airtoll.ciphers import (
     parse_ssid,
     parse_wep_key,
     read_passphrase,
+    shown_ssid,
 )
 from airtoll.cli.json_output import print_json
 from airtoll.errors import AirtollError, StoppedError, UsageError
@@ -35,6 +36,7 @@ REASONS: Final = {
     "forged": "wrong MIC with a correct ICV: forged",
     "retransmission": "retransmission of a frame that is already decrypted",
     "fragment": "fragment, decrypted and counted with the last fragment of its frame",
+    "incomplete_fragment": "fragment of a frame whose other fragments are missing",
     "no_msdu": "decrypted, but contains no packet",
     "cut_short": "truncated by the capture's snap length",
     "damaged": "damaged: too short, wrong FCS or no 802.11 header",
@@ -52,8 +54,12 @@ STATION_FINDINGS: Final = {
     "other_network": "another network",
     "not_of_passphrase": "PMK not derived from a passphrase: --pmk is required",
     "unknown_suites": "unsupported key management or cipher",
+    "direct": "direct frames (TDLS or ad hoc): no key from a handshake with an access point",
 }
 """Why a station's keys are known or unknown."""
+
+COMPRESSED: Final = (".gz", ".zst", ".zstd")
+"""The suffixes of compressed captures."""
 
 MAX_NAMED: Final = 3
 """The number of stations that one line names."""
@@ -141,9 +147,7 @@ def _named(stations: Sequence[Station]) -> str:
 
 
 def _shown(ssid: bytes | None) -> str:
-    """An SSID, which may contain any octets, as one printable line."""
-    text = (ssid or b"").decode("utf-8", "backslashreplace")
-    return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + '"'
+    return f'"{shown_ssid(ssid or b"")}"'
 
 
 def _beside(capture: Path) -> Path:
@@ -152,7 +156,8 @@ def _beside(capture: Path) -> Path:
         raise UsageError(f"{capture}: Is a directory")
     if os.path.exists(capture) and not os.path.isfile(capture):
         raise UsageError(f"{capture}: not a regular file, so --out FILE is required")
-    return capture.with_name(f"{capture.stem}-dec.pcap")
+    name = capture.stem if capture.suffix.lower() in COMPRESSED else capture.name
+    return capture.with_name(f"{Path(name).stem}-dec.pcap")
 
 
 @contextmanager
@@ -192,28 +197,35 @@ def _print(decrypted: Decrypted, written: Path | None) -> None:
         click.echo(f"{count:{width}}  {words}")
     if decrypted.stations:
         click.echo()
-        for line in _station_lines(decrypted.stations):
+        for line in _station_lines(decrypted):
             click.echo(line)
     if written:
         click.echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
 
 
-def _station_lines(stations: Sequence[Station]) -> Iterator[str]:
-    """One aligned line per station: keys learned, frames decrypted, frames not decrypted."""
-    rows: list[tuple[str, ...]] = [
-        ("access point", "station", "SSID", "cipher", "keys", "decrypted", "too early", "wrong key", "")
-    ]
-    for one in stations:
+def _station_lines(decrypted: Decrypted) -> Iterator[str]:
+    """One aligned line per station: keys learned, frames decrypted, frames not decrypted. The columns of frames add up
+    to the encrypted data frames.
+    """
+    counted = ("decrypted", "no key", "wrong key", "other")
+    rows: list[tuple[str, ...]] = [("access point", "station", "SSID", "cipher", "keys", *counted, "")]
+    for one in decrypted.stations:
         words = STATION_FINDINGS[one.finding]
         if one.station is None and not one.keys:
             words = "group key not learned"
-        counts = (str(count) for count in (one.keys, one.decrypted, one.without_key, one.wrong_key))
+        frames = (one.keys, one.decrypted, one.without_key, one.wrong_key, one.other)
         ssid = "-" if one.ssid is None else _shown(one.ssid)
-        rows.append((one.bssid, one.station or "(group)", ssid, one.cipher or "-", *counts, words))
+        station = f"{one.station} - {one.peer}" if one.peer else one.station or "(group)"
+        rows.append((one.bssid, station, ssid, one.cipher or "-", *map(str, frames), words))
+    if any(decrypted.other_stations):
+        of_others = (0, *decrypted.other_stations)
+        rows.append(
+            ("(others)", "(others)", "-", "-", *map(str, of_others), "too many stations for one line each")
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
-            cell.rjust(width) if 4 <= at < 8 else cell.ljust(width)
+            cell.rjust(width) if 4 <= at < 9 else cell.ljust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(cells).rstrip()
@@ -234,7 +246,10 @@ def _as_json(
     }
     if secrets.learns:
         counts["stations"] = [
-            asdict(station) | {"ssid": None if station.ssid is None else _shown(station.ssid)[1:-1]}
+            asdict(station) | {"ssid": None if station.ssid is None else shown_ssid(station.ssid)}
             for station in decrypted.stations
         ]
+        counts["other_stations"] = dict(
+            zip(("decrypted", "without_key", "wrong_key", "other"), decrypted.other_stations, strict=True)
+        )
     return counts

@@ -93,7 +93,7 @@ impl<'r> Batch<'_, 'r> {
         self.octets += mpdu.len();
         let place = self.decap.keys.place(&facts);
         if let (true, Some(place)) = (facts.has_four_addresses, place) {
-            facts.is_from_ap = self.decap.keys.ends(place).0 == facts.transmitter;
+            facts.is_from_ap = self.decap.keys.ends(place).bssid == facts.transmitter;
         }
         self.pending.push(Pending {
             ts_ns: record.ts_ns,
@@ -143,21 +143,27 @@ impl<'r> Batch<'_, 'r> {
         };
         let ends = ends(&frame);
         if !frame.is_protected() {
-            if let (Some((bssid, station)), Some(packet)) = (ends, eapol(&mpdu[frame.header_len()..])) {
+            if let (None, Some(packet)) = (ends.peer, eapol(&mpdu[frame.header_len()..])) {
                 // Earlier frames must not be decrypted with the keys of this packet.
                 let _ = self.settle_all(to);
-                let keys = to.eapol(bssid, station, packet);
+                let keys = to.eapol(ends.bssid, ends.station, packet);
                 self.learn(keys, to);
             }
             return Err(Skipped::Open);
         }
-        let key_octet = *mpdu.get(frame.header_len() + 3).ok_or(Skipped::Damaged)?;
+        let body = &mpdu[frame.header_len()..];
+        let key_octet = *body.get(3).ok_or(Skipped::Damaged)?;
+        let is_wep = key_octet & wep::EXT_IV == 0;
+        let mut cipher_header = [0; 8];
+        let header_len = if is_wep { 4 } else { 8 };
+        cipher_header[..header_len].copy_from_slice(body.get(..header_len).ok_or(Skipped::Damaged)?);
         let facts = Facts {
             is_from_ap: frame.is_from_ds(),
             has_four_addresses: frame.is_from_ds() && frame.is_to_ds(),
             ends,
-            is_wep: key_octet & wep::EXT_IV == 0,
+            is_wep,
             key_id: KeyId::from_key_id_octet(key_octet),
+            cipher_header,
             transmitter: frame.transmitter(),
             tid: frame.tid(),
             sequence: frame.sequence(),
@@ -192,15 +198,13 @@ impl<'r> Batch<'_, 'r> {
             if let Err(reason) = opened {
                 decap.counts.skip(reason);
             }
-            if let Some(place) = frame.place {
-                let counts = decap.keys.counts_mut(place);
-                *match opened {
-                    Ok(()) => &mut counts.decrypted,
-                    Err(Skipped::NotLearned | Skipped::NoKey | Skipped::NoWepKey) => &mut counts.without_key,
-                    Err(Skipped::WrongKey | Skipped::Forged) => &mut counts.wrong_key,
-                    Err(_) => &mut counts.other,
-                } += 1;
-            }
+            let counts = decap.keys.counts_mut(frame.place);
+            *match opened {
+                Ok(()) => &mut counts.decrypted,
+                Err(Skipped::NotLearned | Skipped::NoKey | Skipped::NoWepKey) => &mut counts.without_key,
+                Err(Skipped::WrongKey | Skipped::Forged) => &mut counts.wrong_key,
+                Err(_) => &mut counts.other,
+            } += 1;
             last = opened;
         }
         decap.arena = arena;
@@ -250,7 +254,8 @@ impl Decap {
     fn settle(&mut self, frame: &Pending<'_>, arena: &[u8], to: &mut impl Receiver) -> Result<(), Skipped> {
         let facts = &frame.facts;
         let number = packed(facts.transmitter) << 8 | u64::from(facts.tid);
-        if facts.is_retry && self.last.get(&number) == Some(&facts.sequence) {
+        let accepted = self.accepted.get(&number);
+        if facts.is_retry && accepted.is_some_and(|accepted| accepted.contains(facts)) {
             return Err(Skipped::Retransmission);
         }
         let other;
@@ -263,13 +268,14 @@ impl Decap {
             }
         };
         // Not recorded for a frame that was not opened: it may be damaged, and its retransmission intact.
-        self.last.insert(number, facts.sequence);
+        self.accepted.entry(number).or_default().add(facts);
 
         let reassembled;
         let msdu = if facts.more_fragments || facts.sequence & 0xf != 0 {
             let pn = key.fragment_pn(&frame.mpdu);
             let whole = self.partials.add(facts, key, pn, payload);
-            let mut whole = whole.ok_or(Skipped::Fragment)?;
+            let (mut whole, earlier) = whole.ok_or(Skipped::IncompleteFragment)?;
+            self.counts.complete(earlier);
             if let CaptureKey::Tkip { .. } = **key {
                 let verified = key.michael(facts).verify_msdu(facts.michael, &mut whole);
                 let len = verified.map_err(|_| Skipped::Forged)?.len();
@@ -294,9 +300,11 @@ impl Decap {
             CaptureKey::Aes(_) => self.counts.aes += 1,
         }
         if let (Some(place), false, Some(packet)) = (frame.place, facts.is_amsdu, eapol(msdu)) {
-            let (bssid, station) = self.keys.ends(place);
-            for (owner, key) in to.eapol(bssid, station, packet) {
-                self.add_learned(owner, key);
+            let ends = self.keys.ends(place);
+            if ends.peer.is_none() {
+                for (owner, key) in to.eapol(ends.bssid, ends.station, packet) {
+                    self.add_learned(owner, key);
+                }
             }
         }
         Ok(())
@@ -367,16 +375,15 @@ impl<'k, 'j, K> Jobs<'k, 'j, K> {
     }
 }
 
-/// The access point and the station of a frame; the broadcast address in place of the station for a group addressed
-/// frame. For a frame with four addresses, the order may be reversed.
-fn ends(frame: &DataFrame<'_>) -> Option<Ends> {
+/// The ends of a frame's link. For a frame with four addresses, the order may be reversed.
+fn ends(frame: &DataFrame<'_>) -> Ends {
     let (to, from) = (frame.receiver(), frame.transmitter());
     match (frame.is_to_ds(), frame.is_from_ds()) {
-        (true, _) => Some((to, from)),
-        (false, true) if to.is_group() => Some((from, MacAddr::BROADCAST)),
-        (false, true) => Some((from, to)),
-        // An independent BSS or a direct link, whose keys come from other handshakes.
-        (false, false) => None,
+        (true, _) => Ends::of(to, from),
+        (false, true) if to.is_group() => Ends::of(from, MacAddr::BROADCAST),
+        (false, true) => Ends::of(from, to),
+        // The keys come from other handshakes than those with the access point.
+        (false, false) => Ends::direct(frame.addr3(), from, to),
     }
 }
 

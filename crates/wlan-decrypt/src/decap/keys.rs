@@ -109,19 +109,57 @@ pub enum KeyOwner {
     },
 }
 
-/// An access point and a station, or [`MacAddr::BROADCAST`] for group addressed frames.
-pub(super) type Ends = (MacAddr, MacAddr);
+/// The two ends of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ends {
+    /// The access point. Of direct frames, their BSSID.
+    pub bssid: MacAddr,
+    /// The station, or [`MacAddr::BROADCAST`] for group addressed frames.
+    pub station: MacAddr,
+    /// The other station of direct frames, which pass no access point: TDLS, or an independent BSS.
+    pub peer: Option<MacAddr>,
+}
+
+impl Ends {
+    /// A station and its access point.
+    #[must_use]
+    pub fn of(bssid: MacAddr, station: MacAddr) -> Ends {
+        Ends {
+            bssid,
+            station,
+            peer: None,
+        }
+    }
+
+    /// Two stations that exchange direct frames, in any order.
+    pub(super) fn direct(bssid: MacAddr, one: MacAddr, other: MacAddr) -> Ends {
+        Ends {
+            bssid,
+            station: one.min(other),
+            peer: Some(one.max(other)),
+        }
+    }
+
+    fn turned(self) -> Ends {
+        Ends::of(self.station, self.bssid)
+    }
+
+    /// The ends of a link with an access point as an integer, which is faster to hash.
+    fn packed(self) -> u128 {
+        u128::from(packed(self.bssid)) << 64 | u128::from(packed(self.station))
+    }
+}
 
 /// Counts of the protected data frames of one link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Frames that were decrypted.
     pub decrypted: u64,
-    /// Frames received before any key of the link was known.
+    /// Frames without a key: received before any key of the link was known, or of a cipher for which no key was given.
     pub without_key: u64,
     /// Frames for which every key of the link is wrong.
     pub wrong_key: u64,
-    /// Other frames: retransmissions, fragments, damaged frames.
+    /// Other frames: retransmissions, fragments, damaged frames, frames without a packet.
     pub other: u64,
 }
 
@@ -137,17 +175,17 @@ pub(super) fn packed(MacAddr([a, b, c, d, e, f]): MacAddr) -> u64 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 
-fn packed_ends((bssid, station): Ends) -> u128 {
-    u128::from(packed(bssid)) << 64 | u128::from(packed(station))
-}
-
 /// All keys: keys to try on every frame, and keys per link.
 #[derive(Default)]
 pub(super) struct Keys {
     any: Vec<Arc<CaptureKey>>,
-    /// Indices in `links`, by both addresses.
+    /// Indices in `links` of the links with an access point.
     places: HashMap<u128, usize>,
+    /// Indices in `links` of the links between two stations.
+    direct: HashMap<Ends, usize>,
     links: Vec<Link>,
+    /// The frames of all links above the maximum number.
+    rest: LinkCounts,
 }
 
 impl Keys {
@@ -161,8 +199,8 @@ impl Keys {
 
     pub(super) fn add_learned(&mut self, owner: KeyOwner, key: CaptureKey) {
         let (ends, key_id) = match owner {
-            KeyOwner::Pairwise { bssid, station } => ((bssid, station), None),
-            KeyOwner::Group { bssid, key_id } => ((bssid, MacAddr::BROADCAST), Some(key_id)),
+            KeyOwner::Pairwise { bssid, station } => (Ends::of(bssid, station), None),
+            KeyOwner::Group { bssid, key_id } => (Ends::of(bssid, MacAddr::BROADCAST), Some(key_id)),
         };
         let place = self.insert(ends);
         let keys = &mut self.links[place].keys;
@@ -174,24 +212,31 @@ impl Keys {
 
     fn insert(&mut self, ends: Ends) -> usize {
         let links = &mut self.links;
-        *self.places.entry(packed_ends(ends)).or_insert_with(|| {
+        let create = || {
             links.push(Link {
                 ends,
                 keys: Vec::new(),
                 counts: LinkCounts::default(),
             });
             links.len() - 1
-        })
+        };
+        match ends.peer {
+            None => *self.places.entry(ends.packed()).or_insert_with(create),
+            Some(_) => *self.direct.entry(ends).or_insert_with(create),
+        }
     }
 
-    /// Index of the frame's link. `None` if the frame has no link or the maximum number of links is reached.
+    /// Index of the frame's link. `None` if the maximum number of links is reached.
     pub(super) fn place(&mut self, facts: &Facts) -> Option<usize> {
-        let ends = facts.ends?;
+        let ends = facts.ends;
         // Four addresses do not show which end is the access point; a learned key does.
-        let turned = facts.has_four_addresses.then_some((ends.1, ends.0));
+        let turned = facts.has_four_addresses.then(|| ends.turned());
         let known: ArrayVec<usize, 2> = std::iter::once(ends)
             .chain(turned)
-            .filter_map(|ends| self.places.get(&packed_ends(ends)).copied())
+            .filter_map(|ends| match ends.peer {
+                None => self.places.get(&ends.packed()).copied(),
+                Some(_) => self.direct.get(&ends).copied(),
+            })
             .collect();
         let with_keys = known.iter().find(|&&place| !self.links[place].keys.is_empty());
         match with_keys.or(known.first()) {
@@ -206,8 +251,16 @@ impl Keys {
         self.links[place].ends
     }
 
-    pub(super) fn counts_mut(&mut self, place: usize) -> &mut LinkCounts {
-        &mut self.links[place].counts
+    /// The counts of a link; without one, those of the frames of all links above the maximum number.
+    pub(super) fn counts_mut(&mut self, place: Option<usize>) -> &mut LinkCounts {
+        match place {
+            Some(place) => &mut self.links[place].counts,
+            None => &mut self.rest,
+        }
+    }
+
+    pub(super) fn rest(&self) -> LinkCounts {
+        self.rest
     }
 
     pub(super) fn counts(&self) -> impl Iterator<Item = (Ends, LinkCounts)> {

@@ -8,8 +8,9 @@
 //!    management frames and EAPOL packets and may return keys.
 //! 3. Open a copy together with the other frames of the batch, with the most likely key. This is a key of the frame's
 //!    link and of its kind: WEP if the Ext IV bit is clear, otherwise any other.
-//! 4. One by one and in order: skip retransmissions of accepted frames (10.3.2.14). Try all other keys, including new
-//!    ones, on a frame that was not opened.
+//! 4. One by one and in order: skip retransmissions of accepted frames (10.3.2.14). Within A-MPDUs, other frames may
+//!    come between a frame and its retransmission, which has the same packet number. Try all other keys, including
+//!    new ones, on a frame that was not opened.
 //! 5. Reassemble fragments and split A-MSDUs.
 //! 6. Convert each MSDU to an Ethernet frame: DA, SA, and the EtherType if the LLC header is that of RFC 1042 or
 //!    802.1H, otherwise the length (IEEE 802.11-2020 5.1.4).
@@ -20,7 +21,7 @@ mod batch;
 mod keys;
 mod msdu;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use wlan_ciphers::KeyId;
@@ -29,8 +30,8 @@ use wlan_frames::MacAddr;
 use wlan_frames::pcap::Record;
 
 pub use batch::{Batch, Receiver};
-pub use keys::{CaptureKey, KeyOwner, LinkCounts};
-use keys::{Ends, Keys};
+use keys::Keys;
+pub use keys::{CaptureKey, Ends, KeyOwner, LinkCounts};
 use msdu::Partials;
 
 /// Reason why a record gave no Ethernet frame.
@@ -66,9 +67,13 @@ pub enum Skipped {
     /// The TKIP ICV is correct but the MIC is wrong: a forgery.
     #[error("TKIP frame with a wrong MIC")]
     Forged,
-    /// A fragment, stored until the last fragment of its MSDU arrives.
+    /// A fragment of an MSDU whose fragments all came; the MSDU counts with its last fragment.
     #[error("fragment")]
     Fragment,
+    /// A fragment of an MSDU whose other fragments have not come. It becomes a [`Fragment`](Skipped::Fragment) when
+    /// the last of them comes.
+    #[error("fragment of an incomplete MSDU")]
+    IncompleteFragment,
     /// The plaintext is not an MSDU, or exceeds the maximum length of a capture record.
     #[error("decrypted, but not an MSDU")]
     NoMsdu,
@@ -101,6 +106,17 @@ impl Counts {
     fn skip(&mut self, reason: Skipped) {
         *self.skipped.entry(reason).or_default() += 1;
     }
+
+    /// Counts the `earlier` fragments of an MSDU that is now complete.
+    fn complete(&mut self, earlier: u64) {
+        if let Some(incomplete) = self.skipped.get_mut(&Skipped::IncompleteFragment) {
+            *incomplete -= earlier;
+            if *incomplete == 0 {
+                self.skipped.remove(&Skipped::IncompleteFragment);
+            }
+        }
+        *self.skipped.entry(Skipped::Fragment).or_default() += earlier;
+    }
 }
 
 impl fmt::Display for Counts {
@@ -121,9 +137,11 @@ struct Facts {
     is_from_ap: bool,
     has_four_addresses: bool,
     /// The link whose keys may protect the frame.
-    ends: Option<Ends>,
+    ends: Ends,
     is_wep: bool,
     key_id: KeyId,
+    /// The packet number and Key ID: 8 octets, or for WEP 4 octets and zeros.
+    cipher_header: [u8; 8],
     transmitter: MacAddr,
     tid: u8,
     sequence: u16,
@@ -133,14 +151,40 @@ struct Facts {
     michael: MichaelHeader,
 }
 
+/// The most recent accepted frames of one transmitter and TID, oldest first.
+#[derive(Default)]
+struct Accepted(VecDeque<(u16, [u8; 8])>);
+
+impl Accepted {
+    /// Maximum number of frames: the largest BlockAck window of any PHY, that of EHT.
+    const MAX: usize = 1024;
+
+    /// Whether a frame with the Retry bit is a retransmission. The last frame is recognised by its Sequence Control
+    /// alone, earlier ones also by their packet number, because sequence numbers repeat.
+    fn contains(&self, facts: &Facts) -> bool {
+        let sent = (facts.sequence, facts.cipher_header);
+        self.0
+            .back()
+            .is_some_and(|&(sequence, _)| sequence == facts.sequence)
+            || self.0.contains(&sent)
+    }
+
+    fn add(&mut self, facts: &Facts) {
+        if self.0.len() == Accepted::MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((facts.sequence, facts.cipher_header));
+    }
+}
+
 /// Decrypts the records of a capture.
 #[derive(Default)]
 pub struct Decap {
     keys: Keys,
     /// Whether keys of links are learned, so that a frame without a key was received before its handshake.
     learns: bool,
-    /// Last Sequence Control by transmitter and TID; the TID is the lowest octet of the index.
-    last: HashMap<u64, u16>,
+    /// Accepted frames by transmitter and TID; the TID is the lowest octet of the index.
+    accepted: HashMap<u64, Accepted>,
     partials: Partials,
     counts: Counts,
     /// Buffer in which batches are decrypted.
@@ -195,10 +239,16 @@ impl Decap {
         &self.counts
     }
 
-    /// Counts of the protected data frames per link: between an access point and a station or [`MacAddr::BROADCAST`],
-    /// in no particular order. Without a key, only the first 4096 links are counted.
-    pub fn links(&self) -> impl Iterator<Item = ((MacAddr, MacAddr), LinkCounts)> {
+    /// Counts of the protected data frames per link, in no particular order. Without a key, only the first 4096 links
+    /// are counted separately; [`other_links`](Decap::other_links) has the frames of the rest.
+    pub fn links(&self) -> impl Iterator<Item = (Ends, LinkCounts)> {
         self.keys.counts()
+    }
+
+    /// Counts of the protected data frames of the links that are not in [`links`](Decap::links).
+    #[must_use]
+    pub fn other_links(&self) -> LinkCounts {
+        self.keys.rest()
     }
 
     /// Decrypts the next record of a capture with this link type and passes each of its Ethernet frames to `emit`. No

@@ -29,6 +29,7 @@ struct Partial {
     key: Arc<CaptureKey>,
     /// Packet number of the next fragment; `None` for WEP and for TKIP, whose MIC covers the complete MSDU.
     next_pn: Option<PacketNumber>,
+    fragments: u64,
     octets: Vec<u8>,
 }
 
@@ -37,16 +38,17 @@ struct Partial {
 pub(super) struct Partials(VecDeque<Partial>);
 
 impl Partials {
-    /// Adds the plaintext of a fragment decrypted with `key`. Returns the MSDU if this is its last fragment. Like a
-    /// receiver, it does not join fragments with different keys or, for CCMP and GCMP, with packet numbers `pn` that
-    /// are not consecutive (12.5.3.4.4, 12.5.5.4.4; CVE-2020-24587, CVE-2020-26146).
+    /// Adds the plaintext of a fragment decrypted with `key`. Returns the MSDU, and the number of its earlier
+    /// fragments, if this is its last fragment. Like a receiver, it does not join fragments with different keys or,
+    /// for CCMP and GCMP, with packet numbers `pn` that are not consecutive (12.5.3.4.4, 12.5.5.4.4; CVE-2020-24587,
+    /// CVE-2020-26146).
     pub(super) fn add(
         &mut self,
         facts: &Facts,
         key: &Arc<CaptureKey>,
         pn: Option<PacketNumber>,
         payload: &[u8],
-    ) -> Option<Vec<u8>> {
+    ) -> Option<(Vec<u8>, u64)> {
         let Partials(partial) = self;
         let place = partial
             .iter()
@@ -58,6 +60,7 @@ impl Partials {
                 next: facts.sequence,
                 key: key.clone(),
                 next_pn: pn,
+                fragments: 0,
                 octets: Vec::new(),
             },
             Some(so_far)
@@ -70,12 +73,13 @@ impl Partials {
         };
         so_far.octets.extend_from_slice(payload);
         if !facts.more_fragments {
-            return Some(so_far.octets);
+            return Some((so_far.octets, so_far.fragments));
         }
         // An MSDU has at most sixteen fragments.
         if facts.sequence & 0xf == 0xf {
             return None;
         }
+        so_far.fragments += 1;
         so_far.next = facts.sequence + 1;
         so_far.next_pn = pn.and_then(|pn| pn.next().ok());
         if partial.len() == MAX_PARTIAL {

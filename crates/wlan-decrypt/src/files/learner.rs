@@ -14,7 +14,7 @@ use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, MacHeader, RsnElemen
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Key, Learned, Observer, Pmk, Protocol};
 
-use crate::decap::{CaptureKey, KeyOwner, LinkCounts};
+use crate::decap::{CaptureKey, Ends, KeyOwner, LinkCounts};
 
 use super::{Finding, Passphrase, Secrets, Station};
 
@@ -269,22 +269,26 @@ impl Learner {
     }
 
     /// The result per station, in order of addresses.
-    pub(super) fn stations(
-        &self,
-        links: impl Iterator<Item = ((MacAddr, MacAddr), LinkCounts)>,
-    ) -> Vec<Station> {
+    pub(super) fn stations(&self, links: impl Iterator<Item = (Ends, LinkCounts)>) -> Vec<Station> {
         if !self.has_secrets() {
             return Vec::new();
         }
-        let mut all: BTreeMap<(MacAddr, MacAddr), LinkCounts> = links.collect();
-        for &ends in self.conversations.keys() {
-            all.entry(ends).or_default();
+        let mut all: BTreeMap<Ends, LinkCounts> = links.collect();
+        for &(bssid, station) in self.conversations.keys() {
+            all.entry(Ends::of(bssid, station)).or_default();
         }
         let nothing = Conversation::default();
         all.into_iter()
-            .map(|((bssid, station), counts)| {
-                let conversation = self.conversations.get(&(bssid, station)).unwrap_or(&nothing);
-                let (keys, suite, finding) = if station == MacAddr::BROADCAST {
+            .map(|(ends, counts)| {
+                let Ends { bssid, station, peer } = ends;
+                let conversation = self
+                    .conversations
+                    .get(&(bssid, station))
+                    .filter(|_| peer.is_none())
+                    .unwrap_or(&nothing);
+                let (keys, suite, finding) = if peer.is_some() {
+                    (0, None, Finding::Direct)
+                } else if station == MacAddr::BROADCAST {
                     match self.groups.get(&bssid) {
                         Some(group) => (group.keys, group.suite, Finding::Learned),
                         None => (0, None, Finding::NoHandshake),
@@ -299,8 +303,7 @@ impl Learner {
                     .filter(|network| !network.ssids.is_empty());
                 let asked = || self.ssid.clone().filter(|_| finding == Finding::Learned);
                 Station {
-                    bssid,
-                    station,
+                    ends,
                     ssid: network.map(|network| network.ssids[0].clone()).or_else(asked),
                     akm: conversation.akm_name(),
                     suite,

@@ -1,6 +1,6 @@
 //! Decryption of capture files of any size: reads 802.11 frames, writes Ethernet frames.
 //!
-//! 1. read the capture in blocks, on a separate thread;
+//! 1. read the capture in blocks and decompress it, on a separate thread;
 //! 2. parse the records of a block ([`Decoder`](wlan_frames::pcap::Decoder)), decrypt them in batches
 //!    ([`Decap`](crate::decap::Decap)) and learn keys from handshakes;
 //! 3. write the output to a temporary file, on a separate thread;
@@ -20,12 +20,14 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::Ordering;
 
 use wlan_frames::pcap::{self, PcapError};
 
-use crate::decap::Counts;
+use crate::decap::{Counts, LinkCounts};
 
-use input::Input;
+pub use input::BadCompression;
+use input::{Decompressed, Input};
 pub use secrets::{Passphrase, SecretError, Secrets};
 pub use stations::{Finding, Station};
 use stream::{StreamError, stream};
@@ -39,12 +41,25 @@ pub struct Decrypted {
     /// Records of other link types, which a pcapng file may also contain.
     pub other_link_type: u64,
     /// The position and reason if the capture is truncated or damaged. All other fields describe the records before it.
-    pub broken: Option<PcapError>,
+    pub broken: Option<Broken>,
     /// The keys learned per station, and per access point for group keys, ordered by address. Empty without secrets
     /// from which keys can be learned.
     pub stations: Vec<Station>,
+    /// Counts of the protected data frames of stations that are not in `stations`, because the capture has too many.
+    pub other_links: LinkCounts,
     /// The first 4096 SSIDs in the capture, ordered by their octets.
     pub ssids: Vec<Vec<u8>>,
+}
+
+/// The position and reason if a capture is truncated or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The octets are not those of a capture.
+    #[error(transparent)]
+    Capture(#[from] PcapError),
+    /// The compressed file gives no more octets.
+    #[error(transparent)]
+    Compression(#[from] BadCompression),
 }
 
 /// Reason why a capture was not decrypted. There is no output.
@@ -74,8 +89,8 @@ pub enum DecryptError {
     NoCapture {
         /// Path of the file.
         path: PathBuf,
-        /// The parser's error.
-        error: PcapError,
+        /// The reason.
+        error: Broken,
     },
     /// The capture has no 802.11 frames.
     #[error("{}: link type {}, not 802.11 frames (105, 119, 127, 163 or 192)", path.display(), named(*link_type))]
@@ -103,10 +118,10 @@ fn named(link_type: u32) -> String {
     }
 }
 
-/// Decrypts the pcap or pcapng file `capture` with `secrets` to the pcap file `out`, which is replaced if it exists.
-/// A truncated or damaged capture is decrypted up to that point.
+/// Decrypts the pcap or pcapng file `capture`, which may be compressed by gzip or Zstandard, with `secrets` to the pcap
+/// file `out`, which is replaced if it exists. A truncated or damaged capture is decrypted up to that point.
 ///
-/// `progress` is called regularly with the number of octets read and can stop the work.
+/// `progress` is called regularly with the number of octets of the file that were read, and can stop the work.
 ///
 /// # Errors
 /// [`DecryptError`].
@@ -114,7 +129,7 @@ pub fn decrypt(
     capture: &Path,
     out: &Path,
     secrets: impl Into<Secrets>,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Decrypted, DecryptError> {
     let reading = |error| DecryptError::Read {
         path: capture.into(),
@@ -124,7 +139,8 @@ pub fn decrypt(
         path: out.into(),
         error,
     };
-    let mut input = Input::open(capture).map_err(reading)?;
+    let input = Input::open(capture).map_err(reading)?;
+    let octets_read = input.octets_read();
     let from = input.metadata();
     let target = match fs::metadata(out) {
         Err(error) if error.kind() == ErrorKind::NotFound => out.to_path_buf(),
@@ -138,13 +154,17 @@ pub fn decrypt(
     };
     let temporary = Temporary::create(&target).map_err(writing)?;
 
+    let mut input = Decompressed::new(input);
     let mut output = &temporary.file;
+    let progress = || progress(octets_read.load(Ordering::Relaxed));
     let decrypted =
         stream(&mut input, &mut output, secrets.into(), progress).map_err(|error| match error {
             StreamError::Read(error) => reading(error),
             StreamError::Write(error) => writing(error),
-            StreamError::Pcap(PcapError::NoHeader { have: 0 }) => DecryptError::Empty(capture.into()),
-            StreamError::Pcap(error) => DecryptError::NoCapture {
+            StreamError::Broken(Broken::Capture(PcapError::NoHeader { have: 0 })) => {
+                DecryptError::Empty(capture.into())
+            }
+            StreamError::Broken(error) => DecryptError::NoCapture {
                 path: capture.into(),
                 error,
             },

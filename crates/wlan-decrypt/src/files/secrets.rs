@@ -26,7 +26,7 @@ pub enum SecretError {
 /// A passphrase, from which the PSK of each SSID is derived, or the PSK itself.
 #[derive(Clone)]
 pub enum Passphrase {
-    /// 8 to 63 characters.
+    /// 8 to 63 octets: characters of ASCII or UTF-8.
     Characters(Zeroizing<Vec<u8>>),
     /// The PSK derived from a passphrase and an SSID.
     Psk(Pmk),

@@ -1,9 +1,8 @@
 //! The result of learning keys, per station.
 
 use wlan_ciphers::Suite;
-use wlan_frames::MacAddr;
 
-use crate::decap::LinkCounts;
+use crate::decap::{Ends, LinkCounts};
 
 /// Whether the keys of a station were learned, or the reason why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,15 +23,16 @@ pub enum Finding {
     NotOfPassphrase,
     /// The cipher or the key management is unsupported.
     UnknownSuites,
+    /// Two stations exchange frames directly. Their keys do not come from handshakes with an access point.
+    Direct,
 }
 
-/// An access point and a station, or the group addressed frames of an access point.
+/// A station with its access point, the group addressed frames of an access point, or two stations that exchange
+/// frames directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Station {
-    /// The access point.
-    pub bssid: MacAddr,
-    /// The station; [`MacAddr::BROADCAST`] for group addressed frames.
-    pub station: MacAddr,
+    /// The ends of its frames.
+    pub ends: Ends,
     /// The SSID, if it was seen or given.
     pub ssid: Option<Vec<u8>>,
     /// The key management from message 2: hostapd's name, or the selector if it is unsupported.

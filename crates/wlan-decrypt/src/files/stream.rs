@@ -6,13 +6,14 @@ use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver as Fetch, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, MAX_RECORD_LEN, PcapError, Step};
+use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, MAX_RECORD_LEN, Step};
 use wlan_frames::{MacAddr, captured};
 
 use crate::decap::{CaptureKey, Decap, KeyOwner, Receiver};
 
+use super::input::BadCompression;
 use super::learner::Learner;
-use super::{Decrypted, Secrets};
+use super::{Broken, Decrypted, Secrets};
 
 /// Octets per read: enough to make the cost of system calls negligible, and few enough that they and their decrypted
 /// copy fit a second-level cache.
@@ -33,7 +34,7 @@ const WAITING: usize = 4;
 pub(super) enum StreamError {
     Read(io::Error),
     Write(io::Error),
-    Pcap(PcapError),
+    Broken(Broken),
     LinkType(u32),
     Stopped,
 }
@@ -145,7 +146,7 @@ pub(super) fn stream(
     input: &mut (impl Read + Send),
     output: &mut (impl Write + Send),
     secrets: Secrets,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Decrypted, StreamError> {
     let (full, to_write) = sync_channel::<Vec<u8>>(WAITING);
     let (written, empty) = channel();
@@ -189,7 +190,7 @@ fn decrypt(
     source: Source,
     keys: Vec<CaptureKey>,
     sink: &mut Sink,
-    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    mut progress: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Decrypted, StreamError> {
     let mut decap = if sink.learner.has_secrets() {
         Decap::learning(keys)
@@ -226,7 +227,7 @@ fn decrypt(
         let _ = batch.finish(sink);
         unread.range.start += at;
         let needed = match step {
-            Err(error) => break Err(error),
+            Err(error) => break Err(error.into()),
             Ok(len) => len,
         };
         if sink.is_broken {
@@ -235,7 +236,7 @@ fn decrypt(
         }
         let is_slow = match source.arrived.recv() {
             // The end of the capture.
-            Err(_) => break decoder.finish(unread.range.len()),
+            Err(_) => break decoder.finish(unread.range.len()).map_err(Broken::from),
             Ok(Ok(next)) => {
                 let len = next.range.len();
                 octets_read += len as u64;
@@ -245,18 +246,21 @@ fn decrypt(
             }
             // Interrupted by a signal, which may be the user's, or no data arrived.
             Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => true,
-            Ok(Err(error)) => return Err(StreamError::Read(error)),
+            Ok(Err(error)) => match error.downcast::<BadCompression>() {
+                Ok(bad) => break Err(bad.into()),
+                Err(error) => return Err(StreamError::Read(error)),
+            },
         };
         if is_slow || octets_read - told >= TOLD_OCTETS {
             told = octets_read;
-            if progress(told).is_break() {
+            if progress().is_break() {
                 return Err(StreamError::Stopped);
             }
         }
     };
     let mut link_types = decoder.link_types().iter().copied();
     match (link_types.next(), outcome) {
-        (None, Err(error)) => return Err(StreamError::Pcap(error)),
+        (None, Err(error)) => return Err(StreamError::Broken(error)),
         (Some(first), _) if !captured::is_known(first) && !link_types.any(captured::is_known) => {
             return Err(StreamError::LinkType(first));
         }
@@ -267,6 +271,7 @@ fn decrypt(
         other_link_type,
         broken: outcome.err(),
         stations: sink.learner.stations(decap.links()),
+        other_links: decap.other_links(),
         ssids: sink.learner.ssids(),
     })
 }
@@ -277,6 +282,7 @@ mod tests {
     use std::path::Path;
 
     use wlan_ciphers::Wep;
+    use wlan_frames::pcap::PcapError;
 
     use crate::decap::CaptureKey;
 
@@ -287,7 +293,7 @@ mod tests {
     fn through(mut capture: &[u8]) -> (Result<Decrypted, StreamError>, Vec<u8>) {
         let mut out = Vec::new();
         let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
-        let outcome = stream(&mut capture, &mut out, keys.into(), |_| ControlFlow::Continue(()));
+        let outcome = stream(&mut capture, &mut out, keys.into(), || ControlFlow::Continue(()));
         (outcome, out)
     }
 
@@ -307,17 +313,17 @@ mod tests {
                         .count();
                     assert_eq!(frames as u64, decrypted.counts.frames);
                     let Some(broken) = decrypted.broken else { continue };
-                    let PcapError::Truncated {
+                    let Broken::Capture(PcapError::Truncated {
                         record, offset, have, ..
-                    } = broken
+                    }) = broken
                     else {
                         panic!("{len}: {broken}")
                     };
                     assert_eq!(offset + have as u64, len as u64);
                     assert_eq!(record, decrypted.counts.records + 1);
                 }
-                Err(StreamError::Pcap(error)) => {
-                    assert_eq!(error, PcapError::NoHeader { have: len });
+                Err(StreamError::Broken(error)) => {
+                    assert_eq!(error, Broken::Capture(PcapError::NoHeader { have: len }));
                     assert!(len < 24);
                 }
                 Err(other) => panic!("{len}: {other:?}"),
@@ -345,7 +351,7 @@ mod tests {
         let (expected, complete) = through(&whole);
         let mut out = Vec::new();
         let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
-        let outcome = stream(&mut Trickle(&whole, false), &mut out, keys.into(), |_| {
+        let outcome = stream(&mut Trickle(&whole, false), &mut out, keys.into(), || {
             ControlFlow::Continue(())
         });
         assert_eq!(outcome.unwrap(), expected.unwrap());

@@ -164,7 +164,7 @@ fn sae() -> Akm {
 fn akm<'de, D: Deserializer<'de>>(from: D) -> Result<Akm, D::Error> {
     let name = String::deserialize(from)?;
     Akm::from_name(&name)
-        .filter(|akm| *akm != Akm::WpaPsk)
+        .filter(|akm| !matches!(akm, Akm::WpaPsk | Akm::SaeExtKey))
         .ok_or_else(|| {
             D::Error::custom(format!(
                 "unsupported key management \"{name}\" (expected sae, wpa-psk-sha256, owe, wpa-eap or wpa-eap-sha256)"
