@@ -73,6 +73,12 @@ def test_models_stand_beside_each_other(airtoll: Airtoll) -> None:
         (["--phy", "ht", "--mcs", "40"], "--mcs: 'mcs40' is not"),
         (["--phy", "he"], "--phy: 'he' is not allowed; use dsss, ofdm, erp, ht or vht"),
         (["--rate", "55"], "--rate: 55 is not a valid rate"),
+        (
+            ["--rate", "866.7"],
+            "mcs9 with phy vht, bandwidth 80, gi short and streams 2; or mcs9 with phy vht, bandwidth 160, gi "
+            "short and streams 1",
+        ),
+        (["--security", "cmcp"], "; did you mean 'ccmp'?"),
         (["--rate", "54", "--mcs", "7"], "--mcs and --rate are mutually exclusive"),
         (
             ["--security", "sae", "--wpa-key-mgmt", "wpa-psk"],
@@ -95,6 +101,24 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
         assert done.returncode == 2, done
         assert words.lower() in one_line(done).lower()
         assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "meant"),
+    [
+        ("phy", "802.11ac", "vht"),
+        ("phy", "n", "ht"),
+        ("phy", "wifi5", "vht"),
+        ("phy", "Wi-Fi 4", "ht"),
+        ("security", "wpa2", "ccmp"),
+        ("security", "AES", "ccmp"),
+        ("security", "wpa3-personal", "sae"),
+    ],
+)
+def test_users_names_are_understood(airtoll: Airtoll, key: str, name: str, meant: str) -> None:
+    done = airtoll("model", "--json", f"--{key}", name)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == airtoll("model", "--json", f"--{key}", meant).stdout
 
 
 def test_every_word_is_an_option_in_its_panel(airtoll: Airtoll) -> None:

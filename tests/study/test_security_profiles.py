@@ -130,6 +130,7 @@ def test_a_table_that_no_network_can_have_is_refused(tmp_path: Path, keys: str, 
             "security.sae: is a ready-made",
         ),
         ('"new"', '"owen"', "factors.security[0]: 'owen' is not allowed; use open, "),
+        ('"new"', '"wpa2"', "factors.security[0]: 'wpa2' is not allowed; use open, "),
     ],
 )
 def test_levels_and_tables_have_the_same_names(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -137,6 +138,8 @@ def test_levels_and_tables_have_the_same_names(tmp_path: Path, old: str, new: st
     assert said.startswith(says)
     if "owen" in new:
         assert "did you mean 'owe'?" in said
+    if "wpa2" in new:
+        assert "; 'wpa2' is 'ccmp' here" in said
 
 
 def test_a_name_that_would_make_too_long_run_names_is_refused(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ mod _rust {
     #[pymodule_export]
     use super::protection::{Protection, Window, backends, suites, temporal_key_len};
     #[pymodule_export]
-    use super::scenario::{Phy, check_scenario, model, phys, simulate};
+    use super::scenario::{Phy, check_scenario, model, modes_at, phys, simulate};
     #[pymodule_export]
     use super::{emulate, emulate_radios, hold_hosts};
     #[pymodule_export]

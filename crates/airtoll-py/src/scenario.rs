@@ -11,6 +11,7 @@ use crate::value_error;
 pub struct Phy {
     word: &'static str,
     amendment: &'static str,
+    generation: Option<&'static str>,
     bands: Vec<&'static str>,
     bandwidths_mhz: Vec<u16>,
     guard_intervals: Vec<&'static str>,
@@ -42,6 +43,7 @@ fn declared(phy: &phy::Phy) -> Phy {
     Phy {
         word: phy.word,
         amendment: phy.amendment,
+        generation: phy.generation,
         bands: phy.bands.iter().map(|&band| band_word(band)).collect(),
         bandwidths_mhz: phy.bandwidths_mhz.to_vec(),
         guard_intervals: phy.guard_intervals.iter().map(|&gi| gi_word(gi)).collect(),
@@ -53,6 +55,13 @@ fn declared(phy: &phy::Phy) -> Phy {
         is_ht: phy.is_ht(),
         max_mpdu_in_ampdu_b: phy.aggregation.and_then(|limits| limits.max_mpdu_in_ampdu_b),
     }
+}
+
+/// The PHY, rate, width in MHz, guard interval and streams of each mode with MCSs that has this data rate in Mbit/s,
+/// rounded to one decimal as products do.
+#[pyfunction]
+pub fn modes_at(mbps: f64) -> Vec<(&'static str, String, u16, &'static str, u8)> {
+    wlan_scenario::modes_at(mbps)
 }
 
 /// Checks a scenario. Raises `ValueError` with one line if it is invalid.

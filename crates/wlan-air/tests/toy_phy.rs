@@ -12,6 +12,7 @@ use wlan_air::{Access, Medium, MediumConfig, Nanos, StationConfig};
 static TOY: Phy = Phy {
     word: "toy",
     amendment: "802.11toy",
+    generation: None,
     label: "TOY",
     clauses: "clause 99",
     bands: &[Band::Ghz2_4],

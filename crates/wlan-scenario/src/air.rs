@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use wlan_air::phy::{
-    Band, Bss, DSSS, ErpSlot, GuardInterval, Mode, Phy, PhyError, Preamble, Rate, Rates, Settings,
+    Band, Bss, DSSS, ErpSlot, GuardInterval, Mode, PHYS, Phy, PhyError, Preamble, Rate, Rates, Settings,
 };
 use wlan_ciphers::Suite;
 
@@ -99,6 +99,50 @@ pub fn rate_word(rate: Rate) -> String {
         Rate::Kbps(kbps) => format!("{} Mbit/s", mbps(kbps)),
         Rate::Mcs(mcs) => format!("mcs{mcs}"),
     }
+}
+
+/// A mode in the words of study files: PHY, rate, channel width in MHz, guard interval, streams.
+pub type ModeWords = (&'static str, String, u16, &'static str, u8);
+
+/// The modes of PHYs with MCSs whose data rate is `mbps`, rounded to one decimal as products do.
+#[must_use]
+pub fn modes_at(mbps: f64) -> Vec<ModeWords> {
+    let mut modes = Vec::new();
+    for &phy in PHYS {
+        let Rates::Mcs { last, per_stream } = phy.rates else {
+            continue;
+        };
+        for &bandwidth_mhz in phy.bandwidths_mhz {
+            for &gi in phy.guard_intervals {
+                for mcs in 0..=last {
+                    let streams =
+                        per_stream.map_or(1..=phy.max_streams, |each| mcs / each + 1..=mcs / each + 1);
+                    modes.extend(streams.filter_map(|streams| {
+                        let settings = Settings {
+                            rate: Rate::Mcs(mcs),
+                            bandwidth_mhz,
+                            gi,
+                            streams: Some(streams),
+                            band: phy.bands[0],
+                            preamble: phy.preambles[0],
+                        };
+                        let mode = Mode::of(phy, &settings).ok()?;
+                        let is_meant = (mode.rate_kbps() as f64 / 1e3 - mbps).abs() <= 0.05;
+                        is_meant.then(|| {
+                            (
+                                phy.word,
+                                rate_word(settings.rate),
+                                bandwidth_mhz,
+                                gi_word(gi),
+                                streams,
+                            )
+                        })
+                    }));
+                }
+            }
+        }
+    }
+    modes
 }
 
 /// The word of a band.

@@ -19,6 +19,6 @@ pub mod scenario;
 pub mod signals;
 mod words;
 
-pub use air::{AirError, band_word, gi_word, rate_word, rate_words};
+pub use air::{AirError, ModeWords, band_word, gi_word, modes_at, rate_word, rate_words};
 pub use keys::KeyError;
 pub use scenario::{BadScenario, Scenario};

@@ -4,6 +4,7 @@ Every command imports the stages it needs when it runs, so that `--help` is fast
 import that stage when they are called. Exit status: 0 success, 1 failure, 2 invalid request.
 """
 
+import codecs
 import os
 import re
 import sys
@@ -404,14 +405,14 @@ def report(
     "--ssid",
     metavar="SSID",
     show_default="every network whose SSID is in CAPTURE",
-    help="The network of the passphrase.",
+    help="The network of the passphrase; \\xHH is an octet, \\\\ a backslash.",
 )
 @click.option(
     "--pmk",
     "pmks",
     metavar="HEX",
     multiple=True,
-    help="A pairwise master key, for example from SAE or OWE; may be given repeatedly.",
+    help="A pairwise master key, for example from SAE, OWE or 802.1X; may be given repeatedly.",
 )
 @click.option(
     "--out",
@@ -512,7 +513,8 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         # A file name may be invalid UTF-8; its bytes are printed unchanged. Other encodings lack characters of tables.
         is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
-        sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "replace")
+        codecs.register_error("similar", _similar)
+        sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "similar")
     try:
         # Not standalone: click would print its errors in its own form and exit.
         status = app(standalone_mode=False, prog_name="airtoll")
@@ -533,6 +535,33 @@ def main() -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error), 1)
     else:
         raise SystemExit(status)
+
+
+_SIMILAR: Final = {
+    **dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}", "-"),
+    **dict.fromkeys("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "u"),
+    "\N{PLUS-MINUS SIGN}": "+-",
+    "\N{MULTIPLICATION SIGN}": "x",
+    **dict.fromkeys("\N{MIDDLE DOT}\N{DOT OPERATOR}", "*"),
+    "\N{INFINITY}": "inf",
+    "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=",
+    "\N{RIGHTWARDS ARROW}": "->",
+}
+"""Spellings in ASCII of the characters of tables, for terminals without UTF-8."""
+
+
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that the terminal's encoding lacks, as an error handler of `codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    import unicodedata
+
+    def spelt(character: str) -> str:
+        plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+        return _SIMILAR.get(character) or plain or "?"
+
+    return "".join(map(spelt, error.object[error.start : error.end])), error.end
 
 
 def _fail(message: str, status: int) -> None:

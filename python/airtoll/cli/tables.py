@@ -10,12 +10,33 @@ from rich.table import Table
 
 from airtoll.cli.base import harmless
 
+_WIDEST = 1000
+"""Characters of the widest table: rich measures at most the width that it is told."""
+
 NONE = "\N{EN DASH}"
 """The placeholder for a missing value."""
 
 
 class _Console(Console):
-    """A console that prints only harmless text, and reports a closed pipe like other output."""
+    """A console that prints only harmless text and whole figures, and reports a closed pipe like other output."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if self.width < 1:  # COLUMNS=0
+            self.width = 80
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print. A table of figures that is wider than the terminal keeps its width: terminals wrap lines."""
+        width = self.width
+        for table in objects:
+            if isinstance(table, Table):
+                for column in table.columns:
+                    # Figures and words have no place for a line break.
+                    column.no_wrap = column.no_wrap or not any(" " in str(cell) for cell in column.cells)
+                unlimited = self.options.update(max_width=_WIDEST)
+                self.width = max(self.width, self.measure(table, options=unlimited).minimum)
+        super().print(*objects, **settings)
+        self.width = width
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The parts of the output. Those with a control code are rich's own, such as the moves of a progress bar."""

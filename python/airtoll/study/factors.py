@@ -34,7 +34,7 @@ from airtoll.study.values import (
 
 Transport = Literal["tcp", "udp"]
 Ip = Literal["ipv4", "ipv6"]
-Phy = Annotated[str, *key_of(PHYS)]
+Phy = Annotated[str, *key_of(PHYS, aliases=phys.ALIASES)]
 """The standard's PHY names, such as ht for 802.11n."""
 
 GuardInterval = Literal["long", "short"]

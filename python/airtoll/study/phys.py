@@ -12,6 +12,14 @@ from airtoll import _rust
 PHYS: Final[Mapping[str, _rust.Phy]] = {phy.word: phy for phy in _rust.phys()}
 """Every PHY by its word, in the order of the standard's clauses."""
 
+ALIASES: Final[Mapping[str, str]] = {
+    name: word
+    for word, phy in PHYS.items()
+    for name in (phy.amendment, phy.amendment.removeprefix("802.11"), phy.generation)
+    if name
+}
+"""Users' names of the PHYs: "802.11ac", "ac", "wifi5"."""
+
 MCS: Final[Sequence[str]] = max((phy.rates for phy in PHYS.values() if phy.has_mcs), key=len)
 """The MCSs of the PHY that has the most."""
 
@@ -22,6 +30,14 @@ def mbps(rate: str) -> float:
     """A non-HT rate as a number: 5.5 for "5.5 Mbit/s"."""
     number = float(rate.removesuffix(" Mbit/s"))
     return int(number) if number.is_integer() else number
+
+
+def meanings(mbps: float) -> str:
+    """The settings with MCSs whose data rate is `mbps`: "mcs9 with phy vht, bandwidth 80, gi short and streams 2"."""
+    return "; or ".join(
+        f"{rate} with phy {phy}, bandwidth {bandwidth}, gi {gi} and streams {streams}"
+        for phy, rate, bandwidth, gi, streams in _rust.modes_at(mbps)
+    )
 
 
 def _union(of: Callable[[_rust.Phy], Iterable[float]]) -> tuple[float, ...]:

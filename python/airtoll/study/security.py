@@ -24,6 +24,7 @@ from airtoll.study.values import (
     key,
     key_of,
     name_of,
+    normal,
     switch,
 )
 
@@ -298,6 +299,21 @@ READY_MADE: Final[Mapping[str, SecurityProfile]] = {
 profiles, is the baseline of its comparisons."""
 
 
+ALIASES: Final = {
+    "none": "open",
+    **dict.fromkeys(("wep", "wep128"), "wep104"),
+    "wep64": "wep40",
+    **dict.fromkeys(("wpa", "wpapsk", "wpapersonal"), "tkip"),
+    **dict.fromkeys(("wpa2", "wpa2psk", "wpa2personal", "aes"), "ccmp"),
+    **dict.fromkeys(("wpa3", "wpa3psk", "wpa3sae", "wpa3personal"), "sae"),
+    **dict.fromkeys(("wpa2enterprise", "802.1x", "eap"), "wpa2-eap"),
+    "wpa3enterprise": "wpa3-eap",
+    "wpa2/wpa3": "wpa3-transition",
+}
+"""The ready-made profile that users mean by another name, in the form of `normal`. A study may declare a profile of
+such a name itself."""
+
+
 def undeclared(name: object, own: Iterable[str] = ()) -> str:
     """The error for a level of a study without a profile. `own` are the names of the study's tables."""
     return not_ready_made(name, own, ", or declare it in a table [security.NAME]")
@@ -306,7 +322,10 @@ def undeclared(name: object, own: Iterable[str] = ()) -> str:
 def not_ready_made(name: object, own: Iterable[str] = (), or_else: str = "") -> str:
     """The error for a name that is no profile's, where there are only the ready-made profiles and `own`."""
     known = tuple(dict.fromkeys((*READY_MADE, *own)))
-    hint = did_you_mean(name.lower(), known) if isinstance(name, str) else ""
+    hint = ""
+    if isinstance(name, str):
+        meant = ALIASES.get(normal(name))
+        hint = f"; {show(name)} is '{meant}' here" if meant else did_you_mean(name.lower(), known)
     return f"{show(name)} is not allowed; use {one_of(known)}{or_else}{hint}"
 
 
@@ -332,7 +351,7 @@ Security = Annotated[
 ]
 """The name of a profile: ready-made, or of a table [security.NAME]. Only the study knows which tables exist."""
 
-ReadyMade = Annotated[str, *key_of(READY_MADE, FORGEABLE)]
+ReadyMade = Annotated[str, *key_of(READY_MADE, FORGEABLE, ALIASES)]
 """The name of a ready-made profile, where there are no tables."""
 
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainVal
 from pydantic_core import PydanticCustomError
 
 from airtoll.study import quantity
-from airtoll.study.phys import MCS, STREAMS_MAX, mcs_ranges
+from airtoll.study.phys import MCS, STREAMS_MAX, mcs_ranges, meanings
 from airtoll.study.quantity import Quantity, one_of, show
 
 STATIONS_MAX = 2007
@@ -29,8 +29,15 @@ Validated = tuple[PlainValidator, WithJsonSchema]
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """'; did you mean ...?' if a known name is similar, otherwise an empty string."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    # Letters in another order are the most common slip, which difflib ranks no higher than other ones.
+    swapped = [one for one in known if sorted(one) == sorted(name)]
+    near = swapped or difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def normal(name: str) -> str:
+    """A name without the differences of spelling between users: "wifi5" for "Wi-Fi 5"."""
+    return re.sub("[ -]", "", name.lower())
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,19 @@ def name_of(literal: Any, never: Former | None = None) -> Validated:
     return key_of(dict.fromkeys(get_args(literal)), never)
 
 
-def key_of(known: Mapping[str, Any], never: Former | None = None) -> Validated:
-    """One of the keys of a table of declarations, as of the time of the check."""
+def key_of(
+    known: Mapping[str, Any], never: Former | None = None, aliases: Mapping[str, str] | None = None
+) -> Validated:
+    """One of the keys of a table of declarations, as of the time of the check. `aliases` has further names of the keys,
+    in the form of `normal`.
+    """
 
     def parse(value: Any) -> str:
         names = tuple(known)
         if isinstance(value, str) and value in names:
             return value
+        if isinstance(value, str) and (meant := (aliases or {}).get(normal(value))):
+            return meant
         if (fate := fate_of(value, never or {})) is not None:
             raise ValueError(fate)
         hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
@@ -143,7 +156,17 @@ def _rate(value: Any) -> str:
     try:
         return quantity.RATE.text(quantity.RATE.parse(value))
     except ValueError as error:
+        if meanings := _meanings(value):
+            raise ValueError(f"{show(value)} is not an MCS; its meanings are {meanings}") from None
         raise ValueError(f"{error}, or for phy {mcs_ranges(', for ', '{phy} {rates}')}") from None
+
+
+def _meanings(rate: Any) -> str:
+    """The settings that have a data rate which is not a name of a rate, such as 866.7 or "866.7 Mbit/s"."""
+    try:
+        return meanings(float(str(rate).removesuffix("Mbit/s")))
+    except ValueError:
+        return ""
 
 
 def or_name(of: Quantity, name: str) -> Callable[[Any], float | str]:

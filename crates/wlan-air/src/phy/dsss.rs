@@ -10,6 +10,7 @@ use crate::Nanos;
 pub static DSSS: Phy = Phy {
     word: "dsss",
     amendment: "802.11b",
+    generation: None,
     label: "DSSS",
     clauses: "clauses 15, 16",
     bands: &[Band::Ghz2_4],

@@ -10,6 +10,7 @@ use crate::Nanos;
 pub static ERP: Phy = Phy {
     word: "erp",
     amendment: "802.11g",
+    generation: None,
     label: "ERP-OFDM",
     clauses: "clause 18",
     bands: &[Band::Ghz2_4],

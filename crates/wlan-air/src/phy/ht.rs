@@ -9,6 +9,7 @@ use super::{
 pub static HT: Phy = Phy {
     word: "ht",
     amendment: "802.11n",
+    generation: Some("wifi4"),
     label: "HT",
     clauses: "clause 19",
     bands: &[Band::Ghz5, Band::Ghz2_4],

@@ -78,6 +78,8 @@ pub struct Phy {
     pub word: &'static str,
     /// The amendment that introduced it, such as `802.11n`.
     pub amendment: &'static str,
+    /// The word of products for it, such as `wifi4`; none if products use the amendment.
+    pub generation: Option<&'static str>,
     /// Name in the text of a mode, such as `HT`.
     pub label: &'static str,
     /// The clauses that define it, such as `clause 19`.

@@ -10,6 +10,7 @@ use crate::Nanos;
 pub static OFDM: Phy = Phy {
     word: "ofdm",
     amendment: "802.11a",
+    generation: None,
     label: "OFDM",
     clauses: "clause 17",
     bands: &[Band::Ghz5],

@@ -12,6 +12,7 @@ pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
 pub static VHT: Phy = Phy {
     word: "vht",
     amendment: "802.11ac",
+    generation: Some("wifi5"),
     label: "VHT",
     clauses: "clause 21",
     bands: &[Band::Ghz5],

@@ -8,6 +8,7 @@ use wlan_air::phy::{
 pub static TOY: Phy = Phy {
     word: "toy",
     amendment: "802.11toy",
+    generation: None,
     label: "TOY",
     clauses: "clause 99",
     bands: &[Band::Ghz5],
