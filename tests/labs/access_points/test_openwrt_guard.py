@@ -112,6 +112,14 @@ def router(state: Path) -> Iterator[Router]:
 
 
 @pytest.fixture
+def host(state: Path) -> Iterator[AgentHost]:
+    """The router, through an agent."""
+    reached = reach(state, "ap")
+    yield reached
+    reached.connection.close()
+
+
+@pytest.fixture
 def journal(state: Path) -> Iterator[HostJournal]:
     with HostJournal(inventory(state)) as journal:
         yield journal
@@ -144,13 +152,11 @@ def lose(host: AgentHost) -> None:
     for pid in (host.connection._transport.pid, host.connection._hello["pid"]):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    host.connection.close()
 
 
 def test_a_router_whose_controller_is_lost_restores_itself(
-    router: Router, state: Path, journal: HostJournal
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    host = reach(state, "ap")
     opened(host, journal, limit_s=2)
     lose(host)
     assert within(60, router.is_restored)
@@ -160,8 +166,9 @@ def test_a_router_whose_controller_is_lost_restores_itself(
     assert router.is_restored()
 
 
-def test_heartbeats_keep_the_network(router: Router, state: Path, journal: HostJournal) -> None:
-    host = reach(state, "ap")
+def test_heartbeats_keep_the_network(
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
+) -> None:
     limit_s = 8
     point = opened(host, journal, limit_s)
     beat = state / "var/run/airtoll-guard/beat"
@@ -169,14 +176,12 @@ def test_heartbeats_keep_the_network(router: Router, state: Path, journal: HostJ
     assert within(60, lambda: int(beat.read_text()) > first_s + limit_s)
     assert point.is_up()
     point.restore()
-    host.connection.close()
     assert router.is_restored()
 
 
 def test_a_router_that_reboots_after_its_controller_was_lost_restores_itself_at_boot(
-    router: Router, state: Path, journal: HostJournal
+    router: Router, host: AgentHost, journal: HostJournal
 ) -> None:
-    host = reach(state, "ap")
     opened(host, journal)
     lose(host)
     assert not router.is_restored()
@@ -185,9 +190,8 @@ def test_a_router_that_reboots_after_its_controller_was_lost_restores_itself_at_
 
 
 def test_a_measurement_goes_on_after_the_router_has_rebooted(
-    router: Router, state: Path, journal: HostJournal
+    router: Router, host: AgentHost, journal: HostJournal
 ) -> None:
-    host = reach(state, "ap")
     point = opened(host, journal)
     router.reboot()
     assert not point.is_up()
@@ -196,10 +200,11 @@ def test_a_measurement_goes_on_after_the_router_has_rebooted(
     point.restore()
     assert router.is_restored()
     assert journal.pending() == []
-    host.connection.close()
 
 
-def test_a_restoration_that_fails_is_repeated(router: Router, state: Path, journal: HostJournal) -> None:
+def test_a_restoration_that_fails_is_repeated(
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
+) -> None:
     wifi = state / "bin" / "wifi"
     wifi.rename(state / "bin" / "kept")
     failures = state / "failures"
@@ -208,7 +213,6 @@ def test_a_restoration_that_fails_is_repeated(router: Router, state: Path, journ
         f"mv {failures} {failures}2 2>/dev/null || touch {failures}\nexit 1\n"
     )
     wifi.chmod(0o755)
-    host = reach(state, "ap")
     opened(host, journal, limit_s=2)
     (state / "lost").touch()
     lose(host)
@@ -217,9 +221,8 @@ def test_a_restoration_that_fails_is_repeated(router: Router, state: Path, journ
 
 
 def test_a_configuration_that_its_owner_replaced_is_left_alone(
-    router: Router, state: Path, journal: HostJournal
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
-    host = reach(state, "ap")
     opened(host, journal)
     lose(host)
     (state / "etc/config/wireless").write_text("config wifi-device 'new'\n")
@@ -229,7 +232,7 @@ def test_a_configuration_that_its_owner_replaced_is_left_alone(
 
 
 def test_a_power_failure_at_any_step_of_a_restoration_is_repaired_at_boot(
-    router: Router, state: Path, journal: HostJournal
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
 ) -> None:
     cut = state / "cut"
     cut.mkdir()
@@ -241,7 +244,6 @@ def test_a_power_failure_at_any_step_of_a_restoration_is_repaired_at_boot(
             f'[ "$(wc -l < {state}/steps)" -ne "$CUT" ] || {{ kill -9 $PPID; exit 1; }}\nexec {program} "$@"\n'
         )
         (cut / name).chmod(0o755)
-    host = reach(state, "ap")
     opened(host, journal)
     lose(host)
     shutil.copytree(state / "etc", state / "opened", symlinks=True)
@@ -282,11 +284,11 @@ def test_a_full_flash_keeps_the_earlier_configuration(state: Path, when: str) ->
     assert files == "['etc/config/wireless', 'etc/filler', 'etc/rc.common']"
 
 
-def test_a_guard_that_cannot_start_changes_nothing(router: Router, state: Path, journal: HostJournal) -> None:
+def test_a_guard_that_cannot_start_changes_nothing(
+    router: Router, state: Path, host: AgentHost, journal: HostJournal
+) -> None:
     (state / "etc" / "rc.common").write_text("#!/bin/sh\nexit 1\n")
-    host = reach(state, "ap")
     with pytest.raises(AirtollError, match="host ap: the guard: no service: is the flash full"):
         opened(host, journal)
     assert router.is_restored()
     assert journal.pending() == []
-    host.connection.close()
