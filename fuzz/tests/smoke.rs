@@ -44,10 +44,15 @@ fn mutated_seeds_violate_no_guarantee() {
         airtoll_fuzz::agent,
     ];
     let mut changes = Changes(1);
+    let copies = if std::env::var_os("AIRTOLL_LONG").is_some() {
+        20
+    } else {
+        1
+    };
     for seed in airtoll_fuzz::seeds() {
         for target in targets {
             target(&seed);
-            for _ in 0..2 {
+            for _ in 0..copies {
                 target(&changes.apply(&seed));
             }
         }
