@@ -4,14 +4,15 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from falls import falls, rises
+from falls import RISE, falls, rises
 from rich.console import Console
 
 
-def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]) -> None:
+def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]], rise: float = RISE) -> None:
     """Measure the sections and print the page in Markdown. `about` is the text of `--help`.
 
-    The name of a section's function is its name on the terminal and for `--only`.
+    The name of a section's function is its name on the terminal and for `--only`. With `--stored`, each CPU time that
+    rose by more than the fraction `rise` is named.
     """
     by_name = {section.__name__.replace("_", " "): section for section in sections}
     parser = argparse.ArgumentParser(description=about)
@@ -42,7 +43,7 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
     print(page)
     for fallen in falls(stored, page):
         console.print(f"fell: {fallen}")
-    for risen in rises(stored, page):
+    for risen in rises(stored, page, rise):
         console.print(f"rose: {risen}")
     if path is not None:
         path.write_text(_with_sections(path, parts) if arguments.only else page, encoding="utf-8")

@@ -23,7 +23,7 @@ test)
     wanted="$wanted pdflatex:texlive-latex-recommended freeradius:freeradius ssh:openssh-client sshd:openssh-server"
     ;;
 bench)
-    wanted="ping:iputils-ping iperf:iperf"
+    wanted="ping:iputils-ping iperf:iperf time:time"
     # Optional: a program that `make bench-link` compares with.
     compares="make bench-link"
     programs="wg:wireguard-tools"

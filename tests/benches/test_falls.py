@@ -66,6 +66,17 @@ def test_a_cpu_time_that_rose_is_named_if_the_rise_is_large(tmp_path: Path) -> N
     assert compared(tmp_path, *changes) == (1, ["Build, extension, CPU s: 390, stored 300 (+90)"])
 
 
+def test_a_page_can_name_smaller_rises() -> None:
+    script = (
+        "import sys; sys.path.insert(0, 'benches'); from falls import rises; "
+        f"page = {PAGE!r}; print(*(rises(page, page.replace('300', now), 0.1) for now in ('331', '329')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['Build, extension, CPU s: 331, stored 300 (+31)'] []\n"
+
+
 def test_rows_that_only_one_page_has_are_not_compared(tmp_path: Path) -> None:
     changes = (("| wep40 |", "| tkip |"), ("## Link", "## Tunnel"))
     assert compared(tmp_path, *changes) == (0, ["no ratio fell, and no CPU time rose"])
