@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy
 from judge_fakes import figures, noisy, store
 from made_cell import make_cell
-from scipy import stats
 
 from airtoll.errors import UsageError
 from airtoll.judge import Difference, difference, unlike
@@ -24,7 +24,7 @@ def compared(tmp_path: Path, a: list[Any], b: list[Any], **options: Any) -> Diff
 def test_a_difference_is_welchs_with_its_interval(tmp_path: Path) -> None:
     a, b = noisy(30e6, 0.1e6, 5), noisy(29e6, 0.3e6, 8, seed=2)
     (row,) = compared(tmp_path, [(OPEN, {"throughput": a})], [(OPEN, {"throughput": b})]).rows
-    truth = stats.ttest_ind(b, a, equal_var=False)
+    truth = scipy.stats.ttest_ind(b, a, equal_var=False)
     ci = truth.confidence_interval(0.95)
     assert row.difference.mean == pytest.approx(-1e6)
     assert row.difference.ci95_t is not None

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import paired_difference
 from airtoll.stats.effect import bias_correction
@@ -45,7 +45,7 @@ def test_ends_of_the_interval_are_where_noncentral_t_has_its_tails(n: int, shift
     ends = sorted(
         abs(end) if effect.dz * end > 0 else -abs(end) for end in (effect.ci95.low, effect.ci95.high)
     )
-    tails = [float(stats.nct.cdf(t, n - 1, end * math.sqrt(n))) for end in ends]
+    tails = [float(scipy.stats.nct.cdf(t, n - 1, end * math.sqrt(n))) for end in ends]
     assert tails == pytest.approx([0.975, 0.025], abs=2e-4)
 
 

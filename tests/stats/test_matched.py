@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import (
     Interval,
@@ -28,7 +28,7 @@ def sides(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
 @given(PAIRS)
 def test_one_pair_of_cells_is_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     a, b = sides(pairs)
-    expected = stats.ttest_rel(b, a)
+    expected = scipy.stats.ttest_rel(b, a)
     interval = expected.confidence_interval(0.95)
     found = matched_difference([(a, b)])
     assert found.cells == 1
@@ -43,7 +43,7 @@ def test_two_pairs_of_cells_are_the_welch_test_of_their_sum(
     first: list[tuple[float, float]], second: list[tuple[float, float]]
 ) -> None:
     differences, others = ([b - a for a, b in pairs] for pairs in (first, second))
-    expected = stats.ttest_ind(differences, [-one for one in others], equal_var=False)
+    expected = scipy.stats.ttest_ind(differences, [-one for one in others], equal_var=False)
     found = matched_difference([sides(first), sides(second)])
     assert found.mean == pytest.approx((np.mean(differences) + np.mean(others)) / 2, abs=1e-6)
     assert found.p == pytest.approx(float(expected.pvalue), rel=1e-6, abs=1e-12)

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import Interval, describe, is_significant, paired_difference, paired_ratio
 
@@ -28,7 +28,7 @@ def test_the_difference_equals_the_paired_t_test(pairs: list[tuple[float, float]
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        test = stats.ttest_rel(b, a)
+        test = scipy.stats.ttest_rel(b, a)
         expected = test.confidence_interval(0.95)
     actual = paired_difference(a, b)
     assert actual.n == len(pairs)
@@ -47,10 +47,10 @@ def test_ratio_is_the_t_interval_of_log_ratios_transformed_back(pairs: list[tupl
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = stats.ttest_rel(np.log(b), np.log(a)).confidence_interval(0.95)
+        expected = scipy.stats.ttest_rel(np.log(b), np.log(a)).confidence_interval(0.95)
     actual = paired_ratio(a, b)
     assert actual.reason is None
-    assert actual.ratio == pytest.approx(stats.gmean(b) / stats.gmean(a), rel=1e-9)
+    assert actual.ratio == pytest.approx(scipy.stats.gmean(b) / scipy.stats.gmean(a), rel=1e-9)
     assert actual.ci95_t is not None
     if expected.high < 700:  # beyond, the exponential leaves the range of a double
         assert actual.ci95_t.low == pytest.approx(math.exp(expected.low), rel=1e-6)

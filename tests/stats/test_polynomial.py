@@ -1,8 +1,8 @@
 """Polynomial fits, checked against exact fractions, numpy and statsmodels."""
 
 import math
-import warnings
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 
 from airtoll.stats import choose_degree, fit
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.api as sm
 
 RATES = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0]
 Y = st.lists(st.integers(1, 3000).map(lambda y: y / 100), min_size=8, max_size=8)
@@ -69,10 +65,12 @@ def test_the_fit_equals_numpy(y: list[float], degree: int) -> None:
 
 
 @given(Y.filter(lambda y: max(y) - min(y) > 1), st.integers(1, 4))
-def test_intervals_and_adjusted_r_squared_equal_statsmodels(y: list[float], degree: int) -> None:
+def test_intervals_and_adjusted_r_squared_equal_statsmodels(
+    statsmodels: Any, y: list[float], degree: int
+) -> None:
     found = fit(RATES, y, degree)
     scaled = np.array(RATES) / 54  # statsmodels does not scale x itself
-    expected = sm.OLS(y, np.vander(scaled, degree + 1, increasing=True)).fit()
+    expected = statsmodels.api.OLS(y, np.vander(scaled, degree + 1, increasing=True)).fit()
     assert found.adjusted_r_squared == pytest.approx(expected.rsquared_adj, abs=1e-8)
     assert found.ci95 is not None
     for power, (got, (low, high)) in enumerate(zip(found.ci95, expected.conf_int(), strict=True)):
@@ -153,11 +151,11 @@ def test_noise_does_not_raise_the_degree() -> None:
     assert chosen.count(2) > 180  # R^2 alone would always select the highest degree
 
 
-def test_the_criterion_is_aicc() -> None:
+def test_the_criterion_is_aicc(statsmodels: Any) -> None:
     y = [4.1, 6.0, 7.8, 11.5, 14.2, 18.9, 21.4, 22.1]
     aicc = {}
     for degree in range(1, 5):
-        model = sm.OLS(y, np.vander(np.array(RATES) / 54, degree + 1, increasing=True)).fit()
+        model = statsmodels.api.OLS(y, np.vander(np.array(RATES) / 54, degree + 1, increasing=True)).fit()
         n, k = len(y), degree + 2
         aicc[degree] = -2 * model.llf + 2 * k + 2 * k * (k + 1) / (n - k - 1)
     assert choose_degree(RATES, y) == min(aicc, key=lambda degree: aicc[degree])

@@ -1,21 +1,16 @@
 """Holm's correction, the sign-flip test and equivalence, checked against statsmodels and scipy."""
 
 import math
-import warnings
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import holm, paired_equivalences, paired_ratio, sign_flip
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from statsmodels.stats.multitest import multipletests
-    from statsmodels.stats.weightstats import ttost_paired
 
 P = st.floats(0, 1)
 DIFFERENCES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 1)), min_size=1, max_size=9)
@@ -23,8 +18,10 @@ DIFFERENCES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 1)), min_size
 
 @settings(max_examples=20)
 @given(st.lists(P, min_size=1, max_size=30))
-def test_holm_equals_statsmodels(p_values: list[float]) -> None:
-    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-15)
+def test_holm_equals_statsmodels(statsmodels: Any, p_values: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(
+        statsmodels.stats.multitest.multipletests(p_values, method="holm")[1].tolist(), abs=1e-15
+    )
 
 
 @given(st.lists(P, min_size=1, max_size=10), st.integers(0, 10))
@@ -61,7 +58,7 @@ def test_sign_flip_counts_all_ways(differences: list[float]) -> None:
 
 def test_the_sign_flip_test_equals_scipy() -> None:
     differences = np.array([0.3, -0.11, 0.52, 0.9, 0.27, -0.05, 0.61, 0.44, 0.13, 0.38, 0.71])
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True
     )
     assert sign_flip(differences) == pytest.approx(float(expected.pvalue))
@@ -86,16 +83,20 @@ def test_the_sign_flip_test_of_no_values_and_of_many() -> None:
     st.sampled_from([0.5, 1.0, 5.0]),
     st.integers(0, 999),
 )
-def test_equivalence_equals_statsmodels(n: int, ratio: float, cv: float, margin: float, seed: int) -> None:
+def test_equivalence_equals_statsmodels(
+    statsmodels: Any, n: int, ratio: float, cv: float, margin: float, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     a = random.lognormal(3, 0.1, n)
     b = a * ratio * random.lognormal(0, cv, n)
-    expected = ttost_paired(b, a, 1 - margin / 100, 1 + margin / 100, transform=np.log)[0]
+    expected = statsmodels.stats.weightstats.ttost_paired(
+        b, a, 1 - margin / 100, 1 + margin / 100, transform=np.log
+    )[0]
     (found,) = paired_equivalences([paired_ratio(a.tolist(), b.tolist())], margin)
     assert found is not None
     assert found.p == pytest.approx(float(expected), rel=1e-7, abs=1e-14)
     assert (found.verdict in ("equivalent", "both")) == (expected < 0.05)
-    different = stats.ttest_rel(np.log(b), np.log(a)).pvalue < 0.05
+    different = scipy.stats.ttest_rel(np.log(b), np.log(a)).pvalue < 0.05
     assert (found.verdict in ("different", "both")) == bool(different)
     # The 90 % interval is within the margin if the tests say so
     within = (

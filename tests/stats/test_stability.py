@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import instabilities, runs_needed
 
@@ -77,7 +77,7 @@ def test_runs_needed_are_the_fewest_that_are_enough(mean: float, cv: float, perc
         return
 
     def reach(runs: int) -> float:
-        return 100 * float(stats.t.ppf(0.975, runs - 1)) * cv / math.sqrt(runs)
+        return 100 * float(scipy.stats.t.ppf(0.975, runs - 1)) * cv / math.sqrt(runs)
 
     assert reach(n) <= percent * (1 + 1e-9)
     assert n == 2 or reach(n - 1) > percent * (1 - 1e-9)
@@ -106,7 +106,7 @@ def test_drift_depends_on_the_order_of_runs() -> None:
 @given(st.lists(st.integers(0, 6), min_size=3, max_size=40))
 def test_drift_is_that_of_kendall_with_ties_too(levels: list[int]) -> None:
     values = [1000.0 + level for level in levels]
-    expected = len(values) >= 6 and stats.kendalltau(range(len(values)), values).pvalue < 0.01
+    expected = len(values) >= 6 and scipy.stats.kendalltau(range(len(values)), values).pvalue < 0.01
     assert ("drift" in found([*values])) == bool(expected)
 
 

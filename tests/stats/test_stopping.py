@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 
@@ -49,7 +49,7 @@ def test_precision_is_reached_where_scipys_interval_is_narrow_enough(
 ) -> None:
     if max(values) - min(values) < 0.01:
         return
-    interval = stats.ttest_1samp(values, 0).confidence_interval(confidence / 100)
+    interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(confidence / 100)
     reach = 100 * (interval.high - interval.low) / 2 / np.mean(values)
     if not math.isclose(reach, percent, rel_tol=1e-9):
         rule = Precision(percent, confidence, least=2, most=100)

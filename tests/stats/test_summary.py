@@ -9,9 +9,9 @@ from random import Random
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from airtoll.stats import BCA_MIN_N, BCA_RESAMPLES, Interval, describe, describe_all
 from airtoll.stats.summary import _BCA_SEED
@@ -32,7 +32,7 @@ def assert_interval(actual: Interval | None, low: float, high: float, rel: float
 def test_the_t_interval_equals_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+        expected = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)
     summary = describe(values)
     assert summary.n == len(values)
     assert summary.mean == pytest.approx(np.mean(values), rel=1e-12)
@@ -50,7 +50,7 @@ EXACT = st.lists(st.integers(-(10**6), 10**6).map(lambda x: x / 8), min_size=BCA
 def test_the_bca_interval_equals_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = stats.bootstrap(
+        expected = scipy.stats.bootstrap(
             (values,),
             np.mean,
             n_resamples=BCA_RESAMPLES,

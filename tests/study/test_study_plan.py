@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from airtoll.errors import UsageError
 from airtoll.study import (
@@ -216,7 +216,7 @@ def test_every_order_is_as_likely_as_any_other(factor: str, levels: list[Any]) -
     )
     orders = {2: 2, 3: 6, 4: 24}[len(levels)]
     assert len(counts) == orders
-    assert chisquare(list(counts.values())).pvalue > 0.01
+    assert scipy.stats.chisquare(list(counts.values())).pvalue > 0.01
 
 
 def test_security_is_shuffled_independently_in_neighbouring_blocks() -> None:
@@ -224,7 +224,7 @@ def test_security_is_shuffled_independently_in_neighbouring_blocks() -> None:
     firsts = {run.block: run.cell.security for run in reversed(plan.runs)}  # each block's first run remains
     pairs = Counter((firsts[block], firsts[block + 1]) for block in range(1, 2000, 2))
     assert len(pairs) == 4
-    assert chisquare(list(pairs.values())).pvalue > 0.01
+    assert scipy.stats.chisquare(list(pairs.values())).pvalue > 0.01
 
 
 def test_quick_changes_only_the_keys_of_its_table() -> None:
