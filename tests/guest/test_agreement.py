@@ -80,7 +80,7 @@ transport = ["tcp"]
 ip = ["ipv4"]
 packet_size = ["1470 B"]
 phy = ["ofdm"]
-rate = [12, 54]
+rate = [54]
 {method(1, 0.5)}
 [link]
 congestion_control = "cubic"
@@ -94,7 +94,7 @@ lab = "air"
 {COMMON}
 transport = ["tcp"]
 ip = ["ipv4"]
-packet_size = [128, 1408]
+packet_size = [128]
 topology = ["wired-ap"]
 {method(1, 0.5)}
 """
@@ -139,7 +139,6 @@ STUDIES = {
     "small-writes": SMALL_WRITES,
     "bursts": BURSTS,
     "udp-buffers-air": UDP_BUFFERS,
-    "udp-buffers-air-short": UDP_BUFFERS.replace("[1460]", "[256]").replace('"point-to-point", ', ""),
     "udp-buffers-linux": UDP_BUFFERS.replace('"air"', '"linux"'),
 }
 """Studies whose runs are performed in one guest."""
@@ -147,8 +146,9 @@ STUDIES = {
 MORE_STUDIES = {
     "small-buffers": SMALL_BUFFERS.replace("ipv6", "ipv4"),
     "bursts": BURSTS.replace("1440 B", "512 B"),
-    "small-writes": SMALL_WRITES.replace("[128, 1408]", "[640]"),
-    "udp-buffers-air": UDP_BUFFERS.replace("[1460]", "[256]").replace(', "through-ap"', ""),
+    "autotuned": AUTOTUNED.replace("[54]", "[12]"),
+    "small-writes": SMALL_WRITES.replace("[128]", "[640, 1408]"),
+    "udp-buffers-air": UDP_BUFFERS.replace("[1460]", "[256]"),
     "udp-buffers-linux": UDP_BUFFERS.replace('"air"', '"linux"').replace("[1460]", "[256]"),
 }
 """More cells."""
@@ -216,7 +216,7 @@ def test_jitter_of_bursts_agrees_with_lab_sim(performed: dict[str, list[Finished
         assert_agreement(run, "jitter", run.in_lab_sim(), 0.1)
 
 
-@pytest.mark.parametrize("study", ["udp-buffers-air", "udp-buffers-air-short", "udp-buffers-linux"])
+@pytest.mark.parametrize("study", ["udp-buffers-air", "udp-buffers-linux"])
 def test_small_udp_buffers_agree_with_lab_sim(performed: dict[str, list[Finished]], study: str) -> None:
     for run in performed[study]:
         assert_agreement(run, "throughput", with_measured_load(run), 0.05)
@@ -224,7 +224,7 @@ def test_small_udp_buffers_agree_with_lab_sim(performed: dict[str, list[Finished
 
 @pytest.mark.long
 def test_more_cells_agree_with_lab_sim(more: dict[str, list[Finished]]) -> None:
-    for study in ("small-buffers", "small-writes"):
+    for study in ("small-buffers", "autotuned", "small-writes"):
         for run in more[study]:
             assert_agreement(run, "throughput", run.in_lab_sim(), WITHIN[study])
     for run in more["bursts"]:

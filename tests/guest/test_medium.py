@@ -51,10 +51,10 @@ Saturated = Mapping[str, tuple[float, dict[str, Any]]]
 
 SATURATED: Final[Saturated] = {
     "802.11a": (2.0, {"rate": "54 Mbit/s"}),
-    "ht40": (2.0, {"phy": "ht", "rate": "mcs7", "bandwidth": 40}),
     "vht80 2 streams": (0.9, {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "streams": 2}),
 }
 MORE_SATURATED: Final[Saturated] = {
+    "ht40": (2.0, {"phy": "ht", "rate": "mcs7", "bandwidth": 40}),
     "ht40 2 streams": (1.5, {"phy": "ht", "rate": "mcs15", "bandwidth": 40, "streams": 2}),
     "vht80": (1.5, {"phy": "vht", "rate": "mcs9", "bandwidth": 80}),
 }
