@@ -34,7 +34,7 @@ PROOFS = (
     Proof("a_ring_of_memory_keeps_the_order", "ring", parameters={"DEPTH": 9}),
     Proof("memory_gives_what_was_written", "ram_sdp"),
     Proof("the_packer_loses_no_octet", "octet_packer", 10),
-    Proof("streams_are_stable_and_no_frame_leaves_unless_its_verdict_is_good", "mpdu_out", 40, SMALL),
+    Proof("streams_are_stable_and_no_frame_leaves_unless_its_verdict_is_good", "mpdu_out", 32, SMALL),
     Proof("frames_inside_never_exceed_slots_and_blocks", "mpdu_in", 40),
     Proof("a_key_waits_for_its_words_and_frames_for_it", "key_table", parameters={"KEY_W": 1}),
 )

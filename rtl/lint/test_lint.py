@@ -15,7 +15,7 @@ CONFIGURED = [
         RTL / "rtl" / f"{each.top}.v",
         " ".join(f"-G{name}={value}" for name, value in each.parameters.items()),
         id=each.name,
-        marks=[pytest.mark.long] if each.long or each.parameters.get("LANES", 0) > 2 else [],
+        marks=[pytest.mark.long] if each.long else [],
     )
     for each in SIMULATIONS
     if each.parameters

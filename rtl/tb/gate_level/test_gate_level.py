@@ -1,11 +1,11 @@
-"""The netlist for the ECP5 passes tests of the core, and the targets' block RAM behaves like the library's memory."""
+"""Netlists for the ECP5 pass tests of their modules, and the targets' block RAM behaves like the library's memory."""
 
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ RTL = HERE.parents[1]
 sys.path[:0] = [str(RTL / "tb"), str(RTL / "tb" / "ccmp_core"), str(RTL / "syn")]
 
 import runner  # noqa: E402
+from flow import TOP as CCMP_CORE  # noqa: E402
 from flow import elaborate, run_yosys, synthesis  # noqa: E402
 from harness import CORE, top_module  # noqa: E402
 from recipe import designs, recipe  # noqa: E402
@@ -58,17 +59,17 @@ def models_of_cells(folder: Path) -> Path:
     return file
 
 
-def netlist(folder: Path) -> list[Path]:
-    """The core as cells of the ECP5, in a module `gate_level` with the same ports.
+def netlist(folder: Path, top: str, parameters: Mapping[str, int]) -> list[Path]:
+    """A module as cells of the ECP5, in a module `gate_level` with the same ports.
 
     The wrapper is required because Verilator keeps all nets of the module that tests access. Without splitnets it would
     report a loop for a vector that feeds its own upper bits.
     """
-    read = elaborate(folder, recipe("ecp5").sources, PARAMETERS)
+    read = elaborate(folder, recipe("ecp5").sources, parameters, top=top)
     write = ["splitnets", "write_verilog -noattr netlist.v", "write_json netlist.json"]
     run_yosys(folder, "netlist", [*read, *synthesis(recipe("ecp5").synth, CORE), *write])
     wrap(folder)
-    return [folder / "gate_level.v", folder / "netlist.v"]
+    return [folder / "gate_level.v", folder / "netlist.v", models_of_cells(folder), *BLOCK_RAMS]
 
 
 def wrap(folder: Path) -> None:
@@ -83,12 +84,23 @@ def wrap(folder: Path) -> None:
 
 
 @needs_yosys
+def test_the_netlist_of_a_chain_passes_its_tests(tmp_path: Path) -> None:
+    parameters = {"LANES": 1}
+    runner.simulate(
+        "gate_level",
+        "test_cbc_lanes",
+        files=netlist(tmp_path, "cbc_lanes", parameters),
+        environment={key: str(value) for key, value in parameters.items()},
+    )
+
+
+@pytest.mark.long
+@needs_yosys
 def test_the_netlist_passes_tests_of_the_core(tmp_path: Path) -> None:
-    files = [*netlist(tmp_path), models_of_cells(tmp_path), *BLOCK_RAMS]
     runner.simulate(
         "gate_level",
         "test_ccmp_core",
-        files=files,
+        files=netlist(tmp_path, CCMP_CORE, PARAMETERS),
         environment={
             "MAX_OCTETS": str(PARAMETERS["MAX_OCTETS"]),
             "COCOTB_TEST_FILTER": f"({'|'.join(TESTS)})$",
