@@ -1,5 +1,5 @@
 # make run       installs missing packages, builds, runs the quickstart study and prints the path of its report
-# make check     runs the linters and the fast tests
+# make check     runs the linters and the fast tests of what changed since the last check
 # make test      runs everything that continuous integration runs
 # make test-long runs the exhaustive variants of the tests, too
 # make docs      builds the documentation site in target/site
@@ -70,12 +70,40 @@ $(VENV)/.dev $(VENV)/.rtl $(VENV)/.synth $(VENV)/.docs $(VENV)/.dist: $(VENV)/.p
 system-build system-run system-test system-bench system-rtl system-armv8 system-guest system-peers:
 	@tools/system-packages.sh $(@:system-%=%)
 
-# The tests beside the code, and Python tests that neither send traffic nor start the command for each case.
-check: lint
-	+cargo test --workspace --lib --quiet
-	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile -m 'not air and not long' $(addprefix tests/,$(FAST))
+# What changed since the last check. A check of Python uses the extension of the last build, because the build of a changed
+# engine takes minutes.
+check: $(if $(wildcard $(VENV)/.dev),,$(VENV)/.dev) target/checked/rust target/checked/python
 
-FAST := agent build course judge probes published study
+# The linters, and the tests beside the code of the changed crates.
+target/checked/rust: Cargo.toml Cargo.lock rustfmt.toml $(wildcard crates/*/Cargo.toml) \
+    $(shell find crates fuzz -name target -prune -o -name '*.rs' -print)
+	cargo fmt --all --check
+	+cargo clippy --workspace --all-targets --quiet -- -D warnings
+	+RUSTDOCFLAGS="-D warnings" cargo doc $(PACKAGES) --no-deps --quiet
+	+cargo test $(PACKAGES) --lib --quiet
+	$(VENV)/bin/python tools/modules.py
+	@mkdir -p $(@D) && touch $@
+
+# The changed crates that have a library, or all crates.
+part = $(word $1,$(subst /, ,$2))
+libraries = $(sort $(foreach file,$(filter crates/%,$?),$(wildcard crates/$(call part,2,$(file))/src/lib.rs)))
+PACKAGES = $(or $(foreach file,$(libraries),--package $(call part,2,$(file))),--workspace)
+
+# The linters, some tests that neither send traffic nor start the command for each case, and the tests of what changed. The
+# tests of a package have its name.
+target/checked/python: pyproject.toml $(shell find python tests tools benches docs -name '*.py' -o -name '*.pyi' -o -name '*.md')
+	$(VENV)/bin/python tools/modules.py
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python tools/prose.py
+	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile -m 'not air and not long' \
+	    $(sort $(addprefix tests/,$(FAST)) $(if $(wildcard $@),$(CHANGED)))
+	@mkdir -p $(@D) && touch $@
+
+FAST := agent course judge probes published study
+CHANGED = $(foreach file,$(filter python/airtoll/%,$?),$(wildcard tests/$(basename $(call part,3,$(file))))) \
+    $(foreach file,$(filter tests/%,$?),$(filter-out %.py,$(wildcard tests/$(call part,2,$(file)))))
 
 # The tests of the hardware use one core for minutes: they start first, beside everything that compiles. The tests in Rust
 # compile beside the Python packages, which use one core.
@@ -85,7 +113,7 @@ test: system-build system-run system-test system-guest system-peers system-rtl
 
 # Everything in `test`, and the exhaustive variants: every width of the hardware, more cases of each property.
 test-long: test
-	+AIRTOLL_LONG=1 cargo test --package wlan-ciphers --test engine --quiet
+	+AIRTOLL_LONG=1 cargo test --package wlan-ciphers --package airtoll-fuzz --test engine --test smoke --quiet
 	$(MAKE) -C rtl test-long
 	AIRTOLL_HYPOTHESIS=long $(VENV)/bin/pytest --numprocesses 3 --dist loadfile
 
@@ -207,8 +235,10 @@ clean:
 	cargo clean --quiet
 	rm -rf $(VENV)
 
-bench-build: build
-	$(VENV)/bin/python benches/build.py $(if $(STORED),--stored $(STORED)) $(if $(WRITE),--write $(WRITE))
+BUILD_PAGE := docs/measurements/build.md
+
+bench-build: system-bench build
+	$(VENV)/bin/python benches/build.py $(addprefix --stored ,$(wildcard $(BUILD_PAGE))) $(if $(WRITE),--write $(WRITE))
 
 .PHONY: FORCE build run check test test-long agent docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
 .PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
