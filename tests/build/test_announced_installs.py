@@ -37,10 +37,10 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     machine(tmp_path, "true")
     done = install(tmp_path)
     assert done.returncode == 0
-    assert done.stdout == "installing Debian packages with sudo apt-get: iputils-ping iperf wireguard-tools\n"
+    assert done.stdout == "installing Debian packages with sudo apt-get: iputils-ping iperf time wireguard-tools\n"
     calls = [line.split()[-3:] for line in (tmp_path / "calls").read_text().splitlines()]
-    assert [call[-1] for call in calls] == ["update", "iperf", "wireguard-tools"]
-    for program in ("ping", "iperf", "wg"):
+    assert [call[-1] for call in calls] == ["update", "time", "wireguard-tools"]
+    for program in ("ping", "iperf", "time", "wg"):
         stub(tmp_path, program, "")
     assert install(tmp_path).stdout == ""
 
@@ -51,7 +51,7 @@ def test_a_failed_installation_gives_one_line_that_says_what_to_do(tmp_path: Pat
     assert (done.returncode, done.stderr) == (
         2,
         "airtoll: apt-get update failed (Unable to fetch some archives); remove the cause, or install by hand: "
-        "apt-get install iputils-ping iperf wireguard-tools\n",
+        "apt-get install iputils-ping iperf time wireguard-tools\n",
     )
 
 
