@@ -74,11 +74,23 @@ system-build system-run system-test system-bench system-rtl system-armv8 system-
 # engine takes minutes.
 check: $(if $(wildcard $(VENV)/.dev),,$(VENV)/.dev) target/checked/rust target/checked/python
 
+define lint_rust
+	cargo fmt --all --check
+	+cargo clippy --workspace --all-targets --quiet -- -D warnings
+endef
+
+define lint_python
+	$(VENV)/bin/python tools/modules.py
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python tools/prose.py
+endef
+
 # The linters, and the tests beside the code of the changed crates.
 target/checked/rust: Cargo.toml Cargo.lock rustfmt.toml $(wildcard crates/*/Cargo.toml) \
     $(shell find crates fuzz -name target -prune -o -name '*.rs' -print)
-	cargo fmt --all --check
-	+cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(lint_rust)
 	+RUSTDOCFLAGS="-D warnings" cargo doc $(PACKAGES) --no-deps --quiet
 	+cargo test $(PACKAGES) --lib --quiet
 	$(VENV)/bin/python tools/modules.py
@@ -92,11 +104,7 @@ PACKAGES = $(or $(foreach file,$(libraries),--package $(call part,2,$(file))),--
 # The linters, some tests that neither send traffic nor start the command for each case, and the tests of what changed. The
 # tests of a package have its name.
 target/checked/python: pyproject.toml $(shell find python tests tools benches docs -name '*.py' -o -name '*.pyi' -o -name '*.md')
-	$(VENV)/bin/python tools/modules.py
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/python tools/prose.py
+	$(lint_python)
 	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile -m 'not air and not long' \
 	    $(sort $(addprefix tests/,$(FAST)) $(if $(wildcard $@),$(CHANGED)))
 	@mkdir -p $(@D) && touch $@
@@ -161,15 +169,10 @@ docs: build $(VENV)/.docs
 	@echo "documentation: $(abspath target/site/index.html)"
 
 lint: build $(VENV)/.dev
-	cargo fmt --all --check
-	+cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(lint_rust)
 	+tools/no-std.sh
 	+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-	$(VENV)/bin/python tools/modules.py
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/python tools/prose.py
+	$(lint_python)
 
 # The wheels and the source distribution, in target/dist.
 dist: $(VENV)/.dist
