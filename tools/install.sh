@@ -9,5 +9,8 @@ exec 9>"$1/.pip.lock"
 flock 9
 group=${2:?group}
 "$python" tools/requirements.py "$group" --missing
+# Linters and tests import a small part of their packages, and Python compiles what it imports. A guest cannot store byte code.
+compile=--no-compile
+[ "$group" != build ] || compile=--compile
 "$python" tools/requirements.py "$group" |
-    "$python" tools/explained.py "$python" -m pip install --requirement /dev/stdin
+    "$python" tools/explained.py "$python" -m pip install "$compile" --requirement /dev/stdin
