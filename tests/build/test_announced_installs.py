@@ -37,7 +37,10 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     machine(tmp_path, "true")
     done = install(tmp_path)
     assert done.returncode == 0
-    assert done.stdout == "installing Debian packages with sudo apt-get: iputils-ping iperf time wireguard-tools\n"
+    assert (
+        done.stdout
+        == "installing Debian packages with sudo apt-get: iputils-ping iperf time wireguard-tools\n"
+    )
     calls = [line.split()[-3:] for line in (tmp_path / "calls").read_text().splitlines()]
     assert [call[-1] for call in calls] == ["update", "time", "wireguard-tools"]
     for program in ("ping", "iperf", "time", "wg"):
