@@ -121,7 +121,8 @@ test: system-build system-run system-test system-guest system-peers system-rtl
 
 # Everything in `test`, and the exhaustive variants: every width of the hardware, more cases of each property.
 test-long: test
-	+AIRTOLL_LONG=1 cargo test --package wlan-ciphers --package airtoll-fuzz --test engine --test smoke --quiet
+	+AIRTOLL_LONG=1 cargo test --package wlan-ciphers --package airtoll-fuzz --package airtoll-parquet \
+	    --test engine --test smoke --test round_trip --quiet
 	$(MAKE) -C rtl test-long
 	AIRTOLL_HYPOTHESIS=long $(VENV)/bin/pytest --numprocesses 3 --dist loadfile
 

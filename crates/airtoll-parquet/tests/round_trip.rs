@@ -112,18 +112,23 @@ fn a_file_of_polars_is_read() {
     );
 }
 
-/// Every cut and every changed byte of a file gives a table or an error of one line.
+/// A cut or a changed byte of a file gives a table or an error of one line. With `AIRTOLL_LONG`, at every place.
 #[test]
 fn damaged_files_are_errors() {
+    let step = if std::env::var_os("AIRTOLL_LONG").is_some() {
+        1
+    } else {
+        5
+    };
     let own = write(&table(8)).unwrap();
     for content in [own.as_slice(), WRITTEN_BY_POLARS] {
-        for length in 0..content.len() {
+        for length in (0..content.len()).step_by(step) {
             assert!(
                 read(Bytes::copy_from_slice(&content[..length])).is_err(),
                 "cut at {length}"
             );
         }
-        for place in 0..content.len() {
+        for place in (0..content.len()).step_by(step) {
             for value in [0xff, content[place] ^ 1] {
                 let mut damaged = content.to_vec();
                 damaged[place] = value;
