@@ -90,7 +90,7 @@ class Clone:
             key: value for key, value in os.environ.items() if key not in ("AIRTOLL_LOCKED", "MAKEFLAGS")
         }
         environment |= {
-            "CARGO_INCREMENTAL": "0",
+            "CARGO_PROFILE_DEV_INCREMENTAL": "false",  # as in CI; `make build` uses the release profile
             "CRATES": str(self._crates),
             "PYTEST_ADDOPTS": f"--durations={4 * LARGEST}",
             "RUSTC_WRAPPER": str(self._wrapper),
