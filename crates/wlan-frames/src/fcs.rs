@@ -12,6 +12,7 @@ pub const FCS_LEN: usize = 4;
 
 /// Computes the FCS of an MPDU.
 #[must_use]
+#[inline]
 pub fn fcs(mpdu: &[u8]) -> u32 {
     crc32fast::hash(mpdu)
 }
@@ -20,6 +21,7 @@ pub fn fcs(mpdu: &[u8]) -> u32 {
 ///
 /// # Panics
 /// If `frame` is shorter than four octets.
+#[inline]
 pub fn fill(frame: &mut [u8]) {
     let (mpdu, tail) = frame.split_at_mut(frame.len() - FCS_LEN);
     tail.copy_from_slice(&fcs(mpdu).to_le_bytes());
@@ -34,6 +36,7 @@ pub fn append(mpdu: &mut Vec<u8>) {
 ///
 /// # Errors
 /// [`FrameError::Truncated`]; [`FrameError::Field`] if the FCS is wrong.
+#[inline]
 pub fn check(frame: &[u8]) -> Result<&[u8], FrameError> {
     need("a frame check sequence", frame, FCS_LEN)?;
     let (mpdu, tail) = frame.split_at(frame.len() - FCS_LEN);
