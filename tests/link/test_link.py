@@ -1,5 +1,6 @@
 """`airtoll link` in real namespaces: all five phases and their faults."""
 
+import json
 import os
 import pwd
 import re
@@ -378,6 +379,78 @@ def test_two_stations_reach_each_other_and_cannot_take_each_others_address(netwo
     stranger.wait("status code 37")
 
 
+def device_addresses(host: Host) -> list[str]:
+    """The addresses of a host's link device, without link-local ones."""
+    shown = json.loads(host.ip(f"-json address show dev {DEVICE} scope global"))
+    return [f"{one['local']}/{one['prefixlen']}" for one in shown[0]["addr_info"]]
+
+
+@pytest.mark.parametrize(
+    ("assigns", "has", "keys", "refusal"),
+    [
+        ("1.0.0.1/1", "", {}, "is not the address of a host in a network"),
+        ("8.8.8.1/24", "", {}, "is outside the private networks that a station accepts without `assigned`"),
+        ("10.0.0.1/8", "", {}, "(prefixes of at least 16 bits)"),
+        ("192.168.7.1/24", "address add 192.168.7.9/28 dev eth0", {}, "overlaps 192.168.7.9/28"),
+        ("fd99::1/64", "address add fd99::9/128 dev lo nodad", {}, "overlaps fd99::9/128"),
+        ("10.9.1.1/24", "route add 10.9.0.0/16 via 198.51.100.9", {}, "overlaps 10.9.0.0/16"),
+        ("10.9.1.1/24", "", {"assigned": '["10.77.0.0/16"]'}, "is outside the networks of `assigned`"),
+        ("10.9.1.1/24", "route add 10.0.0.0/1 via 198.51.100.9", {}, ""),
+        ("192.168.7.1/24", "address add 192.168.7.9/28 dev eth0", {"assigned": '["192.168.0.0/16"]'}, ""),
+    ],
+)
+def test_an_access_point_cannot_take_over_networks_of_a_station(
+    network: Network, assigns: str, has: str, keys: dict[str, str], refusal: str
+) -> None:
+    host = network.host(2)
+    if has:
+        host.ip(has)
+    routes = host.ip("route show table all") + host.ip("-6 route show table all")
+    # A good address does not make the other one acceptable.
+    ap = network.start("ap", 1, addresses=f'["10.77.0.1/24", "{assigns}"]' if not keys else f'["{assigns}"]')
+    ap.wait("is up")
+    sta = network.start("sta", 2, **keys)
+    line = sta.wait("assigned addresses")
+    if refusal:
+        assert "refused the assigned addresses: " in line
+        assert refusal in line
+        assert device_addresses(host) == []
+        assert sta.status()["link"]["addresses"] == []
+        now = host.ip("route show table all") + host.ip("-6 route show table all")
+        assert [one for one in now.splitlines() if DEVICE not in one] == routes.splitlines()
+    else:
+        assert "refused" not in line
+        assert device_addresses(host)
+    assert sta.said("assigned addresses") == 1
+    assert sta.stop() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_station_removes_the_addresses_that_it_has_added(network: Network, how: signal.Signals) -> None:
+    host = network.host(2)
+    ap = network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    host.ip(f"address add 10.88.0.1/24 dev {DEVICE}")
+    assert len(device_addresses(host)) == 3
+    # A later access point assigns another address, which the station refuses.
+    ap.stop(signal.SIGKILL)
+    network.start("ap", 1, addresses='["8.8.8.1/24"]')
+    sta.wait("refused the assigned addresses")
+    assert device_addresses(host) == ["10.88.0.1/24"]
+    # The device exists as long as the process, so that none of its addresses outlasts it.
+    sta.stop(how)
+    until("the device is gone", lambda: not host.has_device())
+
+
+def test_a_persistent_device_is_refused(network: Network) -> None:
+    network.host(2).ip(f"tuntap add dev {DEVICE} mode tun multi_queue vnet_hdr")
+    sta = network.start("sta", 2)
+    assert sta.process.wait(timeout=20) == 1
+    sta.stop()
+    assert sta.lines[-1].startswith(f"airtoll: device {DEVICE}: "), sta.lines
+
+
 def test_prometheus_can_scrape_the_statistics(network: Network) -> None:
     ap = network.start("ap", 1, metrics='"127.0.0.1:9777"')
     sta = network.start("sta", 2)
@@ -448,6 +521,7 @@ def test_a_link_started_by_root_drops_to_another_user_and_works(network: Network
     assert_unprivileged(sta, entry.pw_uid, entry.pw_gid, admin=True)
     assert not is_dumpable(ap)
     assert not is_dumpable(sta)
+    assert sta.said("the process runs as nobody") == (user == "nobody")
     assert ping(sta.host, count=1500, interval_s=0.002) == 1500
     assert ap.said("has a new pairwise key") >= 1
     ap.stop(signal.SIGKILL)
@@ -529,6 +603,12 @@ def test_an_unprivileged_link_reports_the_loss_of_its_device(network: Network) -
         ({"user": '"no one"'}, "user: unknown user"),
         ({"bssid": '"02:00:00:00:00:01"'}, "bssid: only a station has this key"),
         ({"addresses": '["10.77.0.1"]'}, 'addresses: "10.77.0.1" is not an address with a prefix length'),
+        ({"assigned": '["10.0.0.0/8"]'}, "assigned: only a station has this key"),
+        ({"addresses": str([f"10.0.{n}.1/24" for n in range(9)])}, "addresses: expected at most 8 addresses"),
+        (
+            {"akm": '"owe"', "passphrase_file": "", "pool": "false"},
+            "pool: akm owe does not authenticate stations",
+        ),
         ({"addresses": ""}, "an access point requires `addresses`"),
         ({"passphrase_file": '"open"'}, "group or others can access this passphrase file (mode 0644)"),
         ({"passphrase_file": '"none"'}, "none: No such file"),

@@ -106,7 +106,7 @@ def overlay(
         try:
             of_ap = {**common, "addresses": own, "pool": False, "station": listed}
             ends.append(_End(access_point.host, "ap", folder, of_ap))
-            of_sta = {**common, "bssid": access_point.mac}
+            of_sta = {**common, "bssid": access_point.mac, "assigned": own}
             ends += [_End(station.host, "sta", folder, of_sta) for station in stations]
             deadline = time.monotonic() + _CONNECT_TIMEOUT_S
             for end in ends[1:]:

@@ -22,10 +22,11 @@ use wlan_rsn::sae::Password;
 use wlan_rsn::{Akm, Pmk, psk};
 use zeroize::Zeroizing;
 
+use super::accepted::Accepted;
 use super::written::{
     Cipher, Eap, EapMethod, Ethernet, Listed, Phase2, Radius, Text, Udp, Written, WrittenKind,
 };
-use crate::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
+use crate::phases::{Addressing, Credentials, GROUPS, LISTED, Prefix, Settings};
 use crate::plane::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
 use crate::privileges::UserIds;
 
@@ -77,6 +78,8 @@ pub struct Config {
     pub peer: Option<SocketAddr>,
     /// Address of the only acceptable access point, if any.
     pub bssid: Option<MacAddr>,
+    /// The addresses that a station accepts.
+    pub accepted: Accepted,
     /// Whether the device is down while there is no session.
     pub device_down_when_lost: bool,
     /// Path of the status socket.
@@ -119,6 +122,9 @@ const DEVICE_NAME_B: usize = 15;
 /// Default maximum number of packets per key: far below 2^48, the limit of packet numbers, and low enough that a
 /// leaked key exposes little.
 const REKEY_PACKETS: u64 = 1 << 32;
+
+const ASSIGNS_NO_ADDRESSES: &str = "invalid with kind tap: a link of Ethernet frames assigns no addresses";
+const TOO_MANY: &str = "expected at most 8 addresses";
 
 /// Numbers of workers.
 const WORKERS: RangeInclusive<usize> = 1..=plane::WORKERS;
@@ -243,6 +249,10 @@ impl Reader<'_> {
                 )
             })
         });
+        if let (Kind::Ethernet, Some(assigned)) = (kind, &written.assigned) {
+            return Err(self.at(assigned.span(), ASSIGNS_NO_ADDRESSES));
+        }
+        let assigned = written.assigned.map(|networks| prefixes(networks.into_inner()));
         let max_stations = written.max_stations.map(|count| {
             self.checked(count, |count| {
                 (
@@ -283,6 +293,7 @@ impl Reader<'_> {
             workers: workers.transpose()?.unwrap_or_else(default_workers),
             group_rekey: self.seconds(written.group_rekey_s, 10, 86_400)?,
             max_stations: max_stations.transpose()?.unwrap_or(2007),
+            accepted: Accepted::new(assigned),
             bssid: written.bssid.map(|bssid| bssid.into_inner().0),
             device_down_when_lost: written.device_down_when_lost.is_some_and(Spanned::into_inner),
             metrics: metrics.transpose()?,
@@ -449,6 +460,7 @@ impl Reader<'_> {
         ];
         let peer = written.udp.as_ref().and_then(|udp| span(&udp.peer));
         let of_sta = [
+            span(&written.assigned),
             span(&written.bssid),
             span(&written.device_down_when_lost),
             span(&written.eap),
@@ -539,17 +551,10 @@ impl Reader<'_> {
         stations: Option<Vec<Spanned<Listed>>>,
     ) -> Result<Addressing, ConfigError> {
         if let (Kind::Ethernet, Some(addresses)) = (kind, &addresses) {
-            return Err(self.at(
-                addresses.span(),
-                "invalid with kind tap: a link of Ethernet frames assigns no addresses",
-            ));
+            return Err(self.at(addresses.span(), ASSIGNS_NO_ADDRESSES));
         }
         let own: Vec<Prefix> = match addresses {
-            Some(addresses) => addresses
-                .into_inner()
-                .into_iter()
-                .map(|Text(prefix)| prefix)
-                .collect(),
+            Some(addresses) => prefixes(self.checked(addresses, |all| (all.len() <= LISTED, TOO_MANY))?),
             None if kind == Kind::Ip => {
                 return Err(self.of("an access point requires `addresses`, such as [\"192.0.2.1/24\"]"));
             }
@@ -565,6 +570,9 @@ impl Reader<'_> {
                     networks,
                 },
             ) = (listed.span(), listed.into_inner());
+            if addresses.len() > LISTED {
+                return Err(self.at(span, TOO_MANY));
+            }
             let networks: Vec<Network> = networks
                 .iter()
                 .filter_map(|Text(prefix)| prefix.network())
@@ -601,6 +609,10 @@ impl Reader<'_> {
         let key = psk::psk(&passphrase, ssid).map_err(|error| wrong(&error))?;
         Ok(Credentials::Psk(Pmk::of_psk(key)))
     }
+}
+
+fn prefixes(written: Vec<Text<Prefix>>) -> Vec<Prefix> {
+    written.into_iter().map(|Text(prefix)| prefix).collect()
 }
 
 fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {

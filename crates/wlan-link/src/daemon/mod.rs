@@ -8,6 +8,7 @@
 //! The thread that calls [`run`] handles everything except data. Another thread serves the status sockets and
 //! receives signals.
 
+mod accepted;
 mod attendant;
 mod config;
 mod metrics;
@@ -35,13 +36,14 @@ use wlan_host::os_error::words;
 
 use crate::lock::lock;
 use crate::phases::{
-    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, RadiusSettings, StaSettings,
+    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, Prefix, RadiusSettings, StaSettings,
     StaState, Station, Traffic,
 };
 use crate::plane::{ControlFrame, Endpoint, Handle, Link, LinkError, Role, Running, TableError};
 use crate::privileges::{
     Capability, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
 };
+use accepted::{Accepted, Refusal};
 use attendant::Attendant;
 use netlink::Device;
 use radius::RadiusSocket;
@@ -158,6 +160,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
     let mut plane = Plane {
         handle: running.handle().clone(),
         device,
+        accepted: config.accepted.clone(),
         shared: Arc::clone(&shared),
         down_when_lost: config.device_down_when_lost,
         name: config.name.clone(),
@@ -263,6 +266,7 @@ fn clock() -> Duration {
 struct Plane {
     handle: Handle,
     device: Device,
+    accepted: Accepted,
     shared: Arc<Shared>,
     down_when_lost: bool,
     name: String,
@@ -342,7 +346,13 @@ impl Plane {
         let mut is_news = false;
         while let Some(action) = machine.poll_action() {
             is_news |= matches!(action, Action::Tell(_));
-            self.perform_one(action);
+            match action {
+                Action::Assign(addresses) => {
+                    let outcome = self.assign(&addresses).map(|()| addresses);
+                    machine.note_assigned(outcome);
+                }
+                other => self.perform_one(other),
+            }
         }
         if is_news {
             self.show(machine);
@@ -414,13 +424,36 @@ impl Plane {
                     radius.send(&datagram);
                 }
             }
-            Action::Assign(addresses) => {
-                if let Err(error) = self.device.assign(&addresses) {
-                    self.log(&format!("setting the addresses of the device: {error}"));
-                }
-            }
+            // Its outcome goes to the machine.
+            Action::Assign(_) => unreachable!("`perform` handles it"),
             Action::Tell(event) => self.tell(&event),
         }
+    }
+
+    /// Gives the device the addresses that the access point assigns, or none if one of them is refused.
+    fn assign(&mut self, addresses: &[Prefix]) -> Result<(), String> {
+        let outcome = self.acceptable(addresses).and_then(|()| {
+            let assigned = self.device.assign(addresses);
+            assigned.map_err(|error| words(&error))
+        });
+        if outcome.is_err() {
+            // Those of an earlier session. This fails only if the device is gone, with its addresses.
+            let _ = self.device.assign(&[]);
+        }
+        outcome
+    }
+
+    fn acceptable(&mut self, addresses: &[Prefix]) -> Result<(), String> {
+        self.accepted.check(addresses).map_err(|why| why.to_string())?;
+        if self.accepted.avoids_used() {
+            let used = self.device.used_elsewhere(addresses);
+            let used =
+                used.map_err(|error| format!("addresses and routes of this host: {}", words(&error)))?;
+            if let Some((one, network)) = used {
+                return Err(Refusal::Used(one, network).to_string());
+            }
+        }
+        Ok(())
     }
 
     fn bring_up(&mut self, up: bool) {
@@ -523,6 +556,14 @@ impl Machine {
             Machine::Ap(ap) => ap.stranger(stranger, from, now),
             // Only access points answer unknown transmitters.
             Machine::Sta(_) => {}
+        }
+    }
+
+    fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
+        match self {
+            // Access points have their addresses from their configuration.
+            Machine::Ap(_) => {}
+            Machine::Sta(station) => station.note_assigned(outcome),
         }
     }
 

@@ -43,6 +43,7 @@ pub struct Written {
     pub radius: Option<Spanned<Radius>>,
     pub station: Option<Vec<Spanned<Listed>>>,
     // Station only.
+    pub assigned: Option<Spanned<Vec<Text<Prefix>>>>,
     pub eap: Option<Spanned<Eap>>,
     pub bssid: Option<Spanned<Text<MacAddr>>>,
     pub device_down_when_lost: Option<Spanned<bool>>,

@@ -10,6 +10,11 @@ use wlan_frames::MacAddr;
 
 use crate::plane::Network;
 
+/// Maximum number of addresses of a station: [`LISTED`] of its own, and one of each network of the access point.
+pub const MAX_ADDRESSES: usize = 2 * LISTED;
+/// Maximum number of addresses in the configuration of an access point or of one station.
+pub const LISTED: usize = 8;
+
 /// An address with its prefix length, such as 192.0.2.7/24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(into = "String")]
@@ -64,6 +69,18 @@ impl Prefix {
     pub fn host(address: IpAddr) -> Prefix {
         let bits = if address.is_ipv4() { 32 } else { 128 };
         Prefix { address, bits }
+    }
+
+    /// Whether all addresses of the network of `other` belong to this network.
+    #[must_use]
+    pub fn covers(&self, other: Prefix) -> bool {
+        other.bits >= self.bits && self.contains(other.address)
+    }
+
+    /// Whether the two networks have addresses in common.
+    #[must_use]
+    pub fn overlaps(&self, other: Prefix) -> bool {
+        self.covers(other) || other.covers(*self)
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -328,6 +345,24 @@ mod tests {
             addressing.release(station(1), &lease);
             assert_eq!(addressing.lease(station(1)), Some(lease));
             assert_eq!(addressing.own(), own);
+        }
+    }
+
+    #[test]
+    fn networks_overlap_if_one_covers_the_other() {
+        for (wide, narrow, overlap) in [
+            ("10.0.0.0/8", "10.1.2.3/24", true),
+            ("10.0.0.0/8", "11.0.0.0/24", false),
+            ("0.0.0.0/0", "192.0.2.1/32", true),
+            ("0.0.0.0/0", "2001:db8::/64", false),
+            ("::/0", "2001:db8::1/128", true),
+            ("fd77::/64", "fd77:0:0:1::/80", false),
+        ] {
+            let (wide, narrow) = (prefix(wide), prefix(narrow));
+            assert_eq!(wide.overlaps(narrow), overlap, "{wide} {narrow}");
+            assert_eq!(narrow.overlaps(wide), overlap, "{wide} {narrow}");
+            assert_eq!(wide.covers(narrow), overlap, "{wide} {narrow}");
+            assert!(!narrow.covers(wide) && wide.covers(wide), "{wide} {narrow}");
         }
     }
 

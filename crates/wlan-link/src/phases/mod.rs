@@ -24,9 +24,9 @@
 //!   frame, and no timer repeats an answer before that, so the access point cannot amplify a flood.
 //! - A station that joins is identified by its address and its endpoint, because any host can use its address elsewhere.
 //!   Frames from another endpoint do not change its join.
-//! - Until a station has shown that it has the key, it has no address and no entry in the data plane. The number of such
-//!   stations is bounded, in total and per host, apart from the number of sessions. A newer one displaces the one that has
-//!   been silent for longest, of the host with the most.
+//! - Until message 4 has shown that a station has the key, it has no address and no entry in the data plane. The number of such
+//!   stations is bounded, in total and per site, apart from the number of sessions. A newer one displaces the one that has
+//!   been silent for longest, of the site and the host with the most.
 //! - A station accepts unprotected frames only from the endpoint of the access point that it joins.
 //! - With 802.1X, a station authenticates after its association. Until the authentication server accepts it, the access
 //!   point forwards its EAP packets and nothing else. A station with a session authenticates again in sealed frames.
@@ -66,7 +66,7 @@ use wlan_rsn::sae::{self, Password};
 use wlan_rsn::{Akm, Elements, Key, Output, Pmk, Policy, Protocol};
 
 pub use ap::{AccessPoint, ApSettings, RadiusSettings};
-pub use lease::{Addressing, AddressingError, Prefix};
+pub use lease::{Addressing, AddressingError, LISTED, MAX_ADDRESSES, Prefix};
 pub use members::MemberState;
 pub use sta::{StaSettings, StaState, Station};
 
@@ -149,8 +149,9 @@ pub enum Action {
         /// Peer.
         peer: MacAddr,
     },
-    /// Set the addresses of the device, replacing all addresses that were assigned before. They outlast the session,
-    /// so that connections over the link survive a reconnect.
+    /// Decide whether the host accepts these addresses, set those of the device to them or to none, and pass the outcome to
+    /// [`Station::note_assigned`]. They outlast the session, so that connections over the link survive a reconnect, and
+    /// their packets take no other route meanwhile.
     Assign(Vec<Prefix>),
     /// Send a datagram to the authentication server.
     Radius(Vec<u8>),

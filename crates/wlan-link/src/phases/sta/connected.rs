@@ -72,8 +72,7 @@ impl Station {
                 Some(Protected::AddressResponse(token, addresses)) => {
                     if session.asking.as_ref().is_some_and(|(asked, _)| *asked == token) {
                         session.asking = None;
-                        session.addresses.clone_from(&addresses);
-                        self.assign(from, addresses);
+                        self.outbox.push(Action::Assign(addresses));
                     }
                 }
                 Some(Protected::QueryResponse(_) | Protected::AddressRequest(_)) | None => {}
@@ -82,15 +81,33 @@ impl Station {
         }
     }
 
-    /// Gives the device the addresses that the access point assigned.
-    fn assign(&mut self, from: MacAddr, addresses: Vec<Prefix>) {
-        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        let text = match &texts[..] {
-            [] => "the access point assigns no addresses".to_owned(),
-            all => format!("assigned addresses {}", all.join(", ")),
+    /// Records the outcome of [`Action::Assign`]: the addresses that the device has now, or why the host refused them.
+    pub fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
+        let State::Joined {
+            found,
+            session: Some(session),
+            ..
+        } = &mut self.state
+        else {
+            return;
         };
-        self.outbox.push(Action::Assign(addresses));
-        self.outbox.log(Phase::Data, Outcome::Progress, Some(from), text);
+        let (outcome, text) = match outcome {
+            Ok(addresses) => {
+                let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                session.addresses = addresses;
+                let text = match &texts[..] {
+                    [] => "the access point assigns no addresses".to_owned(),
+                    all => format!("assigned addresses {}", all.join(", ")),
+                };
+                (Outcome::Progress, text)
+            }
+            Err(why) => {
+                session.addresses = Vec::new();
+                (Outcome::Failed, format!("refused the assigned addresses: {why}"))
+            }
+        };
+        let bssid = found.bssid;
+        self.outbox.log(Phase::Data, outcome, Some(bssid), text);
     }
 
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).

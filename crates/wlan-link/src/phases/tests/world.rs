@@ -331,7 +331,12 @@ impl World {
                         plane.group_keys.clear();
                     }
                 }
-                Action::Assign(addresses) => plane.assigned = addresses,
+                Action::Assign(addresses) => {
+                    plane.assigned.clone_from(&addresses);
+                    if let End::Sta(station) = &mut *end {
+                        station.note_assigned(Ok(addresses));
+                    }
+                }
                 Action::Radius(datagram) => {
                     if let (true, End::Ap(ap)) = (self.server_is_up, &mut *end) {
                         let answer = self.server.answer(&datagram);

@@ -1,0 +1,236 @@
+//! The addresses that a station accepts from its access point, which decide what the station's host sends over the link.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::phases::{MAX_ADDRESSES, Prefix};
+
+/// The networks of the default, and the shortest prefix in each: private addresses (RFC 1918) and unique local addresses
+/// (RFC 4193). A shorter prefix would cover networks that the host reaches by its default route.
+const PRIVATE: [(Prefix, u8); 4] = [
+    (v4([10, 0, 0, 0], 8), 16),
+    (v4([172, 16, 0, 0], 12), 16),
+    (v4([192, 168, 0, 0], 16), 16),
+    (
+        Prefix {
+            address: IpAddr::V6(Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0)),
+            bits: 7,
+        },
+        64,
+    ),
+];
+
+const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> Prefix {
+    Prefix {
+        address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+        bits,
+    }
+}
+
+/// The networks of the key `assigned`; without the key, [`PRIVATE`].
+#[derive(Debug, Clone, Default)]
+pub struct Accepted(Option<Vec<Prefix>>);
+
+/// The reason why a station refuses its addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// More than [`MAX_ADDRESSES`].
+    #[error("{0} addresses, expected at most {MAX_ADDRESSES}")]
+    Count(usize),
+    /// An unspecified, loopback, multicast, broadcast, link-local or reserved address, or the address of the network.
+    #[error("{0} is not the address of a host in a network")]
+    NoHost(Prefix),
+    /// Outside the networks of the key.
+    #[error("{0} is outside the networks of `assigned`")]
+    Outside(Prefix),
+    /// Outside the networks of the default.
+    #[error(
+        "{0} is outside the private networks that a station accepts without `assigned` (prefixes of at least {1} bits)"
+    )]
+    Public(Prefix, u8),
+    /// The host uses the network elsewhere.
+    #[error(
+        "{0} overlaps {1}, which this host has on another interface; to accept it, name its network in `assigned`"
+    )]
+    Used(Prefix, Prefix),
+}
+
+impl Accepted {
+    /// The networks of the key `assigned`, if the configuration has it.
+    pub fn new(assigned: Option<Vec<Prefix>>) -> Self {
+        Self(assigned)
+    }
+
+    /// Whether addresses must not overlap networks of other interfaces: the configuration names no networks.
+    pub fn avoids_used(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Checks all addresses of an assignment.
+    ///
+    /// # Errors
+    /// The first [`Refusal`]. [`Refusal::Used`] requires the networks of the host, which the caller compares.
+    pub fn check(&self, assigned: &[Prefix]) -> Result<(), Refusal> {
+        if assigned.len() > MAX_ADDRESSES {
+            return Err(Refusal::Count(assigned.len()));
+        }
+        assigned.iter().try_for_each(|&one| self.check_one(one))
+    }
+
+    fn check_one(&self, one: Prefix) -> Result<(), Refusal> {
+        if !is_host(one) {
+            return Err(Refusal::NoHost(one));
+        }
+        match &self.0 {
+            Some(networks) if networks.iter().any(|network| network.covers(one)) => Ok(()),
+            Some(_) => Err(Refusal::Outside(one)),
+            None => {
+                let least = if one.address.is_ipv4() { 16 } else { 64 };
+                let fits = |&(network, least): &(Prefix, u8)| network.covers(one) && one.bits >= least;
+                PRIVATE
+                    .iter()
+                    .any(fits)
+                    .then_some(())
+                    .ok_or(Refusal::Public(one, least))
+            }
+        }
+    }
+}
+
+/// Whether the address can belong to a host in a network of this prefix.
+fn is_host(Prefix { address, bits }: Prefix) -> bool {
+    let (number, width, is_usual) = match address {
+        IpAddr::V4(v4) => {
+            let [first, ..] = v4.octets();
+            // 0.0.0.0/8 is "this network"; 240.0.0.0/4 is reserved and contains the broadcast address (RFC 6890).
+            let is_usual =
+                (1..=239).contains(&first) && !v4.is_loopback() && !v4.is_multicast() && !v4.is_link_local();
+            (u128::from(v4.to_bits()), 32, is_usual)
+        }
+        IpAddr::V6(v6) => {
+            let is_usual = !v6.is_unspecified()
+                && !v6.is_loopback()
+                && !v6.is_multicast()
+                && !v6.is_unicast_link_local()
+                && v6.to_ipv4_mapped().is_none();
+            (v6.to_bits(), 128, is_usual)
+        }
+    };
+    // The last two prefix lengths have no address of the network and no broadcast address (RFC 3021, RFC 6164).
+    let hosts = width - u32::from(bits);
+    let mask = 1_u128.checked_shl(hosts).unwrap_or(0).wrapping_sub(1);
+    let is_network = hosts > 1 && number & mask == 0;
+    let is_broadcast = hosts > 1 && address.is_ipv4() && number & mask == mask;
+    is_usual && !is_network && !is_broadcast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().unwrap()
+    }
+
+    fn check(accepted: &Accepted, text: &str) -> Result<(), Refusal> {
+        accepted.check(&[prefix(text)])
+    }
+
+    #[test]
+    fn by_default_only_hosts_of_small_private_networks_are_accepted() {
+        let default = Accepted::default();
+        for text in [
+            "10.77.0.2/24",
+            "10.77.1.0/16",
+            "172.31.255.1/16",
+            "192.168.0.2/31",
+            "192.168.0.0/32",
+            "fd77::2/64",
+            "fd77::/128",
+        ] {
+            assert_eq!(check(&default, text), Ok(()), "{text}");
+        }
+        for text in [
+            // Half of the Internet, and private networks as a whole.
+            "1.0.0.1/1",
+            "10.0.0.1/8",
+            "10.0.0.1/15",
+            "192.168.0.1/15",
+            "fd77::2/63",
+            "fd00::1/8",
+            "2000::1/3",
+            // Public and shared networks.
+            "8.8.8.8/32",
+            "100.64.0.7/24",
+            "172.32.0.1/24",
+            "2001:db8::2/64",
+        ] {
+            assert!(
+                matches!(check(&default, text), Err(Refusal::Public(..))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn with_networks_only_their_hosts_are_accepted() {
+        let networks = ["10.77.0.0/16", "198.51.100.0/24", "fd77::/64"].map(prefix);
+        let named = Accepted::new(Some(networks.to_vec()));
+        for text in ["10.77.0.2/24", "10.77.3.4/16", "198.51.100.7/24", "fd77::2/64"] {
+            assert_eq!(check(&named, text), Ok(()), "{text}");
+        }
+        for text in [
+            "10.77.0.2/15",
+            "10.78.0.2/24",
+            "fd77::2/63",
+            "fd78::2/64",
+            "1.0.0.1/1",
+        ] {
+            assert_eq!(check(&named, text), Err(Refusal::Outside(prefix(text))), "{text}");
+        }
+        let nothing = Accepted::new(Some(Vec::new()));
+        assert_eq!(nothing.check(&[]), Ok(()));
+        assert!(check(&nothing, "10.77.0.2/24").is_err());
+    }
+
+    #[test]
+    fn no_network_makes_an_address_acceptable_that_belongs_to_no_host() {
+        let everything = Accepted::new(Some(["0.0.0.0/0", "::/0"].map(prefix).to_vec()));
+        assert_eq!(check(&everything, "8.8.8.8/1"), Ok(()));
+        for text in [
+            "0.0.0.0/0",
+            "0.0.0.0/1",
+            "0.1.2.3/8",
+            "128.0.0.0/1",
+            "127.0.0.53/32",
+            "169.254.169.254/32",
+            "224.0.0.1/32",
+            "255.255.255.255/32",
+            "10.77.0.0/24",
+            "10.77.0.255/24",
+            "::/0",
+            "::1/128",
+            "fe80::1/64",
+            "ff02::1/128",
+            "fd77::/64",
+            "::ffff:10.77.0.2/128",
+        ] {
+            assert_eq!(
+                check(&everything, text),
+                Err(Refusal::NoHost(prefix(text))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_refused_address_refuses_all_and_their_number_is_bounded() {
+        let host = |n: usize| prefix(&format!("10.77.0.{}/24", n + 1));
+        let most: Vec<Prefix> = (0..MAX_ADDRESSES).map(host).collect();
+        let default = Accepted::default();
+        assert_eq!(default.check(&most), Ok(()));
+        let more = [&most[..], &[host(MAX_ADDRESSES)]].concat();
+        assert_eq!(default.check(&more), Err(Refusal::Count(MAX_ADDRESSES + 1)));
+        let mixed = [host(1), prefix("8.8.8.8/32")];
+        assert!(default.check(&mixed).is_err());
+    }
+}
