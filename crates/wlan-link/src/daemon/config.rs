@@ -209,6 +209,9 @@ impl Reader<'_> {
     fn config(&self, role: Role, written: Written) -> Result<Config, ConfigError> {
         let is_ap = role == Role::Ap;
         self.only_for(is_ap, &written)?;
+        if written.akm == Akm::Owe {
+            self.check_open(&written)?;
+        }
         let name_at = written.name.span();
         let name = self.checked(written.name, |name| {
             (
@@ -473,6 +476,19 @@ impl Reader<'_> {
         };
         match others.iter().flatten().next() {
             Some(span) => Err(self.at(span.clone(), format!("only {whose} has this key"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses keys of an access point that tell stations apart, if `owe` does not authenticate the stations.
+    fn check_open(&self, written: &Written) -> Result<(), ConfigError> {
+        let listed = written.station.as_ref().and_then(|all| all.first());
+        let closed = written.pool.as_ref().filter(|pool| !pool.get_ref());
+        match listed.map(Spanned::span).or(closed.map(Spanned::span)) {
+            Some(span) => Err(self.at(
+                span,
+                "akm owe does not authenticate stations: any host can use the address of a listed station",
+            )),
             None => Ok(()),
         }
     }

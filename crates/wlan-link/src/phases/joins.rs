@@ -14,8 +14,8 @@ use crate::plane::Endpoint;
 
 /// Maximum number of joins.
 pub const JOINS: usize = 192;
-/// Maximum number of joins of one host, which leaves places for others.
-pub const JOINS_PER_HOST: usize = 128;
+/// Maximum number of joins of one site, which leaves places for others.
+pub const JOINS_PER_SITE: usize = 128;
 
 /// The address of a station, and where its unprotected frames come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,19 +48,31 @@ impl Peer for Claimant {
     }
 }
 
-/// The host of an endpoint: all ports of an IPv4 address, or of an IPv6 network of 64 bits, which a host has to itself
-/// (RFC 4291 2.5.4).
-fn host(endpoint: Endpoint) -> Endpoint {
+/// All ports of the IPv4 address of an endpoint, or of the IPv6 network of `bits` around it. An Ethernet address is a
+/// network of its own.
+fn network(endpoint: Endpoint, bits: u32) -> Endpoint {
     match endpoint {
         Endpoint::Udp(place) => {
             let ip = match place.ip().to_canonical() {
                 IpAddr::V4(address) => address.into(),
-                IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+                IpAddr::V6(address) => {
+                    Ipv6Addr::from_bits(address.to_bits() >> (128 - bits) << (128 - bits)).into()
+                }
             };
             Endpoint::Udp(SocketAddr::new(ip, 0))
         }
         ethernet @ Endpoint::Ethernet(_) => ethernet,
     }
+}
+
+/// The site of an endpoint: providers assign a site at most an IPv6 network of 48 bits (RFC 6177), with 65,536 networks.
+fn site(endpoint: Endpoint) -> Endpoint {
+    network(endpoint, 48)
+}
+
+/// The host of an endpoint: a host has an IPv6 network of 64 bits to itself (RFC 4291 2.5.4).
+fn host(endpoint: Endpoint) -> Endpoint {
+    network(endpoint, 64)
 }
 
 /// A station that is joining.
@@ -87,37 +99,45 @@ pub struct Associated {
     pub elements: Elements,
     /// Time of the association.
     pub began: Duration,
+    /// Whether message 2 has shown that the station has the key. Message 3 has then sent it the group key.
+    pub has_keys: bool,
 }
 
 /// All stations that are joining.
 pub type Joins = BTreeMap<Claimant, Join>;
 
-/// The join that gives way to a new one from `newcomer`, if there is no place for it: of the host with the most joins,
-/// the join that has not advanced for the longest time.
+/// The join that gives way to a new one from `newcomer`, if there is no place for it: out of the site with the most joins,
+/// of its host with the most joins, the join that has not advanced for the longest time.
 pub fn displaced(joins: &Joins, newcomer: Endpoint) -> Option<Claimant> {
-    if joins.len() < JOINS_PER_HOST {
+    if joins.len() < JOINS_PER_SITE {
         return None;
     }
-    let mut counts: BTreeMap<Endpoint, usize> = BTreeMap::new();
-    for claimant in joins.keys() {
-        *counts.entry(host(claimant.endpoint)).or_default() += 1;
-    }
-    let most = counts.values().copied().max();
-    let own = counts.get(&host(newcomer)).copied();
-    if joins.len() < JOINS && own < Some(JOINS_PER_HOST) {
+    let of_site = |at: Endpoint| joins.iter().filter(move |(one, _)| site(one.endpoint) == at);
+    let candidates: Vec<(&Claimant, &Join)> = if of_site(site(newcomer)).count() >= JOINS_PER_SITE {
+        of_site(site(newcomer)).collect()
+    } else if joins.len() >= JOINS {
+        with_most(joins.iter().collect(), site)
+    } else {
         return None;
-    }
-    let gives_way = |claimant: &Claimant| {
-        let host = host(claimant.endpoint);
-        match own {
-            Some(own) if own >= JOINS_PER_HOST => host == self::host(newcomer),
-            _ => counts.get(&host).copied() == most,
-        }
     };
-    let candidates = joins.iter().filter(|(claimant, _)| gives_way(claimant));
-    candidates
+    with_most(candidates, host)
+        .into_iter()
         .min_by_key(|(_, join)| join.heard)
         .map(|(&claimant, _)| claimant)
+}
+
+/// The joins of the groups with the most joins.
+fn with_most<'a>(
+    mut joins: Vec<(&'a Claimant, &'a Join)>,
+    group: fn(Endpoint) -> Endpoint,
+) -> Vec<(&'a Claimant, &'a Join)> {
+    let mut counts: BTreeMap<Endpoint, usize> = BTreeMap::new();
+    for (claimant, _) in &joins {
+        *counts.entry(group(claimant.endpoint)).or_default() += 1;
+    }
+    let most = counts.values().copied().max();
+    joins.retain(|(claimant, _)| counts.get(&group(claimant.endpoint)).copied() == most);
+    joins
 }
 
 #[cfg(test)]
@@ -165,8 +185,20 @@ mod tests {
             let flood = (1000..3000).map(|port| claimant(9, &format!("{network}:{port}")));
             assert_eq!(entered(flood, &honest), 2, "{network}");
         }
-        // All addresses of an IPv6 network.
+        // All addresses of an IPv6 network, and one address of each network of a site.
         let flood = (1..2000).map(|n| claimant(9, &format!("[2001:db8:2::{n:x}]:9")));
+        assert_eq!(entered(flood, &honest), 2);
+        let flood = (1..2000).map(|n| claimant(9, &format!("[2001:db8:2:{n:x}::7]:9")));
+        assert_eq!(entered(flood, &honest), 2);
+    }
+
+    #[test]
+    fn a_host_displaces_no_join_of_another_host_of_its_site() {
+        let honest = [
+            claimant(1, "[2001:db8:2:1::1]:9"),
+            claimant(2, "[2001:db8:1::1]:9"),
+        ];
+        let flood = (1000..3000).map(|port| claimant(9, &format!("[2001:db8:2:2::7]:{port}")));
         assert_eq!(entered(flood, &honest), 2);
     }
 

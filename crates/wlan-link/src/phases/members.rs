@@ -37,10 +37,6 @@ pub struct Session {
     pub lease: Lease,
     /// Its cipher suite.
     pub suite: Suite,
-    /// Whether both directions have a key.
-    pub established: bool,
-    /// Dialog token of an address request that arrived before the keys were established.
-    pub asked: Option<u8>,
     /// Its liveness.
     pub liveness: Liveness,
     /// Time of the next rekey.

@@ -62,11 +62,10 @@ impl AccessPoint {
                 Output::Radius(datagram) => self.outbox.push(Action::Radius(datagram)),
                 Output::Send { station, pdu } => {
                     let member = self.members.get(&station.address);
-                    let member = member.filter(|member| member.peer == station);
                     self.outbox.push(Action::Eapol {
                         peer: station.address,
                         to: station.endpoint,
-                        protected: member.is_some_and(|member| member.session.established),
+                        protected: member.is_some_and(|member| member.peer == station),
                         pdu,
                     });
                 }

@@ -10,7 +10,7 @@ use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::joins::{Associated, Claimant, Join, displaced};
 use super::super::members::session_of;
 use super::{
-    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, Credentials, JOINING_FOR, Outcome, Phase, microseconds,
+    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, Credentials, JOINING_FOR, Outcome, Phase, SOON, microseconds,
     reason, sae_failure,
 };
 
@@ -180,7 +180,11 @@ impl AccessPoint {
             return;
         };
         // Without an association, a session may have the same claimant.
-        if join.association.is_some() {
+        if let Some(association) = join.association {
+            if association.has_keys {
+                // The station has the group key.
+                self.rekey_group_within(SOON);
+            }
             self.authenticator.remove(station);
             if let Some(eap) = &mut self.eap {
                 eap.remove(station);
@@ -224,7 +228,7 @@ impl AccessPoint {
         if !self.is_authenticated(from, &asked.cookie) {
             return Err(status::NOT_AUTHENTICATED.into());
         }
-        self.check_session(from.address)?;
+        self.check_session(from)?;
         if !self.settings.addressing.admits(from.address) {
             return Err(self.refused(from, status::DECLINED, "it is not listed, and there is no pool"));
         }
@@ -267,6 +271,7 @@ impl AccessPoint {
             aid,
             elements: asked.elements,
             began: now,
+            has_keys: false,
         });
         Ok((aid, element))
     }
@@ -281,16 +286,20 @@ impl AccessPoint {
         }
     }
 
-    /// Refuses a station that has a session. Only the station itself can complete a handshake in progress. For an
-    /// established session, an SA Query decides; until then, the station must come back later (11.13).
-    fn check_session(&mut self, station: MacAddr) -> Result<(), Refusal> {
-        match session_of(&mut self.members, station) {
-            None => Ok(()),
-            Some(session) if session.established => {
-                session.liveness.start_query(self.now);
-                Err(Refusal::Status(status::REFUSED_TEMPORARILY, frames::comeback()))
-            }
-            Some(_) => Err(Refusal::Silent),
+    /// Refuses a station that has a session: an SA Query decides about it, and the station must come back later (11.13).
+    /// A handshake with the same endpoint continues once message 2 has arrived.
+    fn check_session(&mut self, station: Claimant) -> Result<(), Refusal> {
+        if let Some(session) = session_of(&mut self.members, station.address) {
+            session.liveness.start_query(self.now);
+            return Err(Refusal::Status(status::REFUSED_TEMPORARILY, frames::comeback()));
+        }
+        let association = self
+            .joins
+            .get(&station)
+            .and_then(|join| join.association.as_ref());
+        match association.is_some_and(|association| association.has_keys) {
+            true => Err(Refusal::Silent),
+            false => Ok(()),
         }
     }
 

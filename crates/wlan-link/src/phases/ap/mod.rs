@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  none ───authentication──► a cookie or a token at the station ──that cookie or token──► join
-//!                                                                                          │ message 2
+//!                                                                                          │ message 4
 //!  none ◄───silence, a sealed Deauthentication, a failed rekey── member, with a session ◄──┘
 //! ```
 
@@ -191,7 +191,6 @@ impl AccessPoint {
         ];
         let keep_alive = self.settings.common.keep_alive;
         let sessions = self.members.values().map(|member| &member.session);
-        let sessions = sessions.filter(|session| session.established);
         let sessions = sessions.map(|session| {
             let due = session.liveness.due(keep_alive).min(session.rekey_at);
             session.authenticate_at.into_iter().fold(due, Duration::min)
@@ -213,7 +212,7 @@ impl AccessPoint {
                 continue;
             };
             session.liveness.count(seen.received, self.now);
-            if session.established && seen.packet_numbers_used >= self.settings.common.rekey_packets {
+            if seen.packet_numbers_used >= self.settings.common.rekey_packets {
                 self.authenticator.rekey_pairwise(*peer, self.now, rng);
             }
         }
@@ -348,20 +347,17 @@ impl AccessPoint {
         }
     }
 
-    /// The stations with an established session.
+    /// The stations with a session.
     #[must_use]
     pub fn members(&self) -> Vec<MemberState> {
-        let state = |(&address, member): (&MacAddr, &Member)| {
-            let session = Some(&member.session).filter(|session| session.established)?;
-            Some(MemberState {
-                address,
-                since: member.began,
-                akm: self.settings.common.credentials.akm(),
-                cipher: session.suite,
-                addresses: session.lease.addresses.clone(),
-            })
+        let state = |(&address, member): (&MacAddr, &Member)| MemberState {
+            address,
+            since: member.began,
+            akm: self.settings.common.credentials.akm(),
+            cipher: member.session.suite,
+            addresses: member.session.lease.addresses.clone(),
         };
-        self.members.iter().filter_map(state).collect()
+        self.members.iter().map(state).collect()
     }
 
     /// Number of stored entries: stations with a session, joins, SAE exchanges, unanswered handshakes, conversations with
@@ -408,9 +404,7 @@ impl AccessPoint {
 
     /// Tells a station that has keys that its session is over.
     fn farewell(&mut self, station: MacAddr, reason: u16) {
-        if let Some(member) = self.members.get(&station)
-            && member.session.established
-        {
+        if let Some(member) = self.members.get(&station) {
             let to = self.destination(member.peer);
             self.outbox.send_sealed(to, frames::deauthentication(reason));
         }

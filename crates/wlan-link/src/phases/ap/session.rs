@@ -1,4 +1,4 @@
-//! Keys, data and termination: everything after the first authentic handshake message.
+//! Keys, data and termination: everything after the association.
 
 use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
@@ -11,9 +11,11 @@ use super::super::frames::{Protected, reason};
 use super::super::joins::Claimant;
 use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Credentials, Direction, Installed, group_action};
+use super::super::{Action, Credentials, Installed, group_action};
 use super::{AccessPoint, Outcome, Phase, SOON, TICK, claimant};
 use crate::plane::ControlFrame;
+
+const NO_PLACE: &str = "no free address or place for the station";
 
 impl AccessPoint {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
@@ -58,12 +60,8 @@ impl AccessPoint {
         let Some(session) = session_of(&mut self.members, station) else {
             return;
         };
-        if session.established {
-            let addresses = session.lease.addresses.clone();
-            self.send_action(station, &Protected::AddressResponse(token, addresses));
-        } else {
-            session.asked = Some(token);
-        }
+        let addresses = session.lease.addresses.clone();
+        self.send_action(station, &Protected::AddressResponse(token, addresses));
     }
 
     /// Performs the outputs of the handshakes.
@@ -88,7 +86,8 @@ impl AccessPoint {
                     let action = session.and_then(|session| session.keys.action(output));
                     self.outbox.extend(action);
                 }
-                Output::Established { peer } => self.established(peer.address),
+                // The key for transmission says the same.
+                Output::Established { .. } => {}
                 Output::Failed {
                     peer,
                     reason,
@@ -105,41 +104,95 @@ impl AccessPoint {
         }
     }
 
-    /// Installs a pairwise key. The first one admits the station.
+    /// Installs a pairwise key: for reception after message 2, for transmission after message 4. The keys of a join wait for
+    /// message 4, which only a station that receives message 3 at its endpoint can send.
     fn install(&mut self, station: Claimant, output: Output<Claimant>) {
-        if let (None, Output::InstallPairwise { suite, .. }) = (self.members.get(&station.address), &output) {
-            self.admit(station, *suite);
+        let Output::InstallPairwise {
+            suite,
+            direction,
+            key_id,
+            ref key,
+            ..
+        } = output
+        else {
+            return;
+        };
+        let is_complete = direction == wlan_rsn::Direction::Transmit;
+        let is_member = self.members.contains_key(&station.address);
+        if !is_member && !is_complete {
+            return self.note_keys(station);
         }
-        let member = self.members.get_mut(&station.address);
-        if let Some(Member { session, .. }) = member.filter(|member| member.peer == station) {
-            let action = session.keys.action(output);
-            if let Some(Action::Install {
-                direction: Direction::Transmit,
-                ..
-            }) = action
-            {
-                session.rekey_at = self.now + self.settings.common.rekey_after;
+        if !is_member {
+            if !self.admit(station, suite) {
+                return;
             }
-            self.outbox.extend(action);
+            let receive = Output::InstallPairwise {
+                peer: station,
+                key_id,
+                suite,
+                key: key.clone(),
+                direction: wlan_rsn::Direction::Receive,
+            };
+            self.install_in_session(station, receive);
+        }
+        self.install_in_session(station, output);
+        match (is_member, is_complete) {
+            (false, _) => self.connected(station),
+            (true, true) => self.renewed(station),
+            (true, false) => {}
         }
     }
 
-    /// Makes a member of a station whose message 2 has shown that it has the key. Without a free address or place, the
-    /// station is forgotten.
-    fn admit(&mut self, peer: Claimant, suite: Suite) {
+    fn install_in_session(&mut self, station: Claimant, output: Output<Claimant>) {
+        let member = self.members.get_mut(&station.address);
+        if let Some(Member { session, .. }) = member.filter(|member| member.peer == station) {
+            self.outbox.extend(session.keys.action(output));
+        }
+    }
+
+    /// Records message 2 of a join. A station without a free address or place is forgotten before message 3 gives it the
+    /// group key.
+    fn note_keys(&mut self, station: Claimant) {
+        if !self.has_place(station.address) {
+            self.log_failed(station, NO_PLACE);
+            return self.abandon(station);
+        }
+        let Some(join) = self.joins.get_mut(&station) else {
+            return;
+        };
+        join.heard = self.now;
+        if let Some(association) = &mut join.association {
+            association.has_keys = true;
+        }
+    }
+
+    fn has_place(&mut self, station: MacAddr) -> bool {
+        let addressing = &mut self.settings.addressing;
+        let lease = addressing.lease(station);
+        if let Some(lease) = &lease {
+            addressing.release(station, lease);
+        }
+        lease.is_some() && self.members.len() < self.settings.stations
+    }
+
+    /// Makes a member of a station whose message 4 has shown that it has the key. Returns false if another station has
+    /// taken the last free address or place since message 2.
+    fn admit(&mut self, peer: Claimant, suite: Suite) -> bool {
         let station = peer.address;
+        let is_full = self.members.len() >= self.settings.stations;
+        let lease = Some(&mut self.settings.addressing).filter(|_| !is_full);
+        let Some(lease) = lease.and_then(|addressing| addressing.lease(station)) else {
+            self.log_failed(peer, NO_PLACE);
+            self.dismiss(peer, reason::CLASS_3);
+            self.abandon(peer);
+            return false;
+        };
         let join = self.joins.remove(&peer);
         let Some((association, session_timeout)) =
             join.and_then(|join| Some((join.association?, join.session_timeout)))
         else {
-            return;
-        };
-        let is_full = self.members.len() >= self.settings.stations;
-        let lease = Some(&mut self.settings.addressing).filter(|_| !is_full);
-        let Some(lease) = lease.and_then(|addressing| addressing.lease(station)) else {
-            let text = "no free address or place for the station";
-            self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
-            return self.authenticator.remove(peer);
+            self.settings.addressing.release(station, &lease);
+            return false;
         };
         self.outbox.push(Action::Admit {
             peer: station,
@@ -150,8 +203,6 @@ impl AccessPoint {
             keys: Installed::default(),
             lease,
             suite,
-            established: false,
-            asked: None,
             liveness: Liveness::new(self.now),
             rekey_at: self.now + self.settings.common.rekey_after,
             authenticate_at: None,
@@ -171,33 +222,21 @@ impl AccessPoint {
         for rival in rivals {
             self.abandon(rival);
         }
+        true
     }
 
-    fn established(&mut self, station: MacAddr) {
+    /// Reports a new session.
+    fn connected(&mut self, peer: Claimant) {
         let (now, akm) = (self.now, self.settings.common.credentials.akm().name());
-        let Some(member) = self.members.get_mut(&station) else {
+        let station = peer.address;
+        let Some(Member { began, session, .. }) = self.members.get(&station) else {
             return;
         };
-        let &mut Member {
-            peer,
-            began,
-            ref mut session,
-            ..
-        } = member;
-        session.liveness.hear(now);
-        let cipher = session.suite.name();
-        if std::mem::replace(&mut session.established, true) {
-            self.authenticate_later(station);
-            self.outbox
-                .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
-            return;
-        }
-        let took = now.saturating_sub(began);
+        let took = now.saturating_sub(*began);
         let addresses: Vec<String> = session.lease.addresses.iter().map(ToString::to_string).collect();
-        let asked = session.asked.take();
-        self.authenticate_later(station);
         let text = format!(
-            "connected with {akm} and {cipher}, {:.1} ms after its association{}{}",
+            "connected with {akm} and {}, {:.1} ms after its association{}{}",
+            session.suite.name(),
             took.as_secs_f64() * 1e3,
             if addresses.is_empty() { "" } else { "; addresses " },
             addresses.join(", ")
@@ -205,18 +244,30 @@ impl AccessPoint {
         if let Some(owe) = &mut self.owe {
             owe.forget(peer);
         }
+        self.authenticate_later(station);
         self.outbox.log(Phase::Keys, Outcome::Established, station, text);
-        if let Some(token) = asked {
-            self.give_addresses(station, token);
-        }
+    }
+
+    /// Records a new key of a session.
+    fn renewed(&mut self, peer: Claimant) {
+        let (now, station) = (self.now, peer.address);
+        let member = self.members.get_mut(&station);
+        let Some(Member { session, .. }) = member.filter(|member| member.peer == peer) else {
+            return;
+        };
+        session.rekey_at = now + self.settings.common.rekey_after;
+        session.liveness.hear(now);
+        self.authenticate_later(station);
+        self.outbox
+            .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
     }
 
     fn failed(&mut self, peer: Claimant, reason: Failure, still_established: bool) {
         let station = peer.address;
-        let member = self.members.get(&station).filter(|member| member.peer == peer);
-        let established = member.map(|member| member.session.established);
+        let member = self.members.get(&station);
+        let is_member = member.is_some_and(|member| member.peer == peer);
         // `PeerGone`: this end removed the station; the caller reports the reason.
-        let is_known = established.is_some() || self.joins.contains_key(&peer);
+        let is_known = is_member || self.joins.contains_key(&peer);
         if still_established || !is_known || reason == Failure::PeerGone {
             return;
         }
@@ -229,16 +280,14 @@ impl AccessPoint {
             }
             other => other.to_string(),
         };
-        if established == Some(true) {
+        if is_member {
             self.farewell(station, reason.reason_code());
             self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
+            self.forget(station);
         } else {
             self.outbox
                 .log_limited(self.now, Phase::Keys, Outcome::Failed, station, text);
-        }
-        match established {
-            Some(_) => self.forget(station),
-            None => self.abandon(peer),
+            self.abandon(peer);
         }
     }
 
@@ -247,9 +296,6 @@ impl AccessPoint {
         let (now, common) = (self.now, &self.settings.common);
         let (mut asked, mut due) = (Vec::new(), Vec::new());
         for (&station, Member { peer, session, .. }) in &mut self.members {
-            if !session.established {
-                continue;
-            }
             let authenticates = self.eap.as_ref().is_some_and(|eap| eap.is_open(*peer));
             if let Some(pmk) = &session.renewed {
                 if self.authenticator.renew_pmk(*peer, pmk, now, rng) {

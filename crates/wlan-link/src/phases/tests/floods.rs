@@ -426,6 +426,92 @@ fn a_join_in_the_name_of_a_station_from_elsewhere_does_not_change_that_of_the_st
     }
 }
 
+/// A host with an interface of its own that joins in the name of station 1, with a valid key, and stops before message 4.
+struct Halfway {
+    end: Station,
+    at: MacAddr,
+    sent_message_2: bool,
+}
+
+impl Halfway {
+    fn new(akm: Akm) -> Self {
+        Self {
+            end: Station::new(sta_settings(1, akm)),
+            at: attacker(1),
+            sent_message_2: false,
+        }
+    }
+
+    fn act(&mut self, world: &mut World) {
+        let (now, mut rng) = (world.now, TestRng(51));
+        for flight in arrived(world) {
+            let frame = ControlFrame {
+                transmitter: AP,
+                endpoint: Endpoint::Ethernet(AP),
+                protected: false,
+                body: flight.body,
+            };
+            self.end.receive(&frame, now, &mut rng);
+        }
+        if self.end.next_timeout() <= now {
+            self.end.timeout(now, &mut rng);
+        }
+        while let Some(action) = self.end.poll_action() {
+            let body = match action {
+                Action::Management {
+                    protected: false,
+                    frame,
+                    ..
+                } => ControlBody::Management(frame),
+                Action::Eapol {
+                    protected: false,
+                    pdu,
+                    ..
+                } => {
+                    // The length of the key data, which only message 4 does not have.
+                    let key_data = (pdu[1] == 3).then(|| pdu[97..99] != [0, 0]);
+                    if key_data == Some(false) {
+                        continue;
+                    }
+                    self.sent_message_2 |= key_data == Some(true);
+                    ControlBody::Eapol(pdu)
+                }
+                _ => continue,
+            };
+            world.inject(self.at, station(1), AP, body);
+        }
+    }
+}
+
+/// With `owe`, anyone can do this; with the other key managements, only another user of the network.
+#[test]
+fn message_2_from_elsewhere_gives_its_sender_no_session_and_ends_no_join() {
+    for akm in AKMS {
+        let alone = undisturbed(akm);
+        for seed in 0..4 {
+            let mut world = World::new(akm, 0, 50 + seed);
+            world.channel.delay_ms = 2;
+            let mut rival = Halfway::new(akm);
+            if seed == 0 {
+                flooded(&mut world, 1, |world| rival.act(world), |_| false);
+                assert!(rival.sent_message_2, "{}", akm.name());
+                let kept = world.ap().kept();
+                assert_eq!((kept[0], kept[1]), (0, 1), "{}", akm.name());
+            }
+            let took = join_time(&mut world, akm, 1, |world| rival.act(world));
+            assert!(rival.sent_message_2, "{}", akm.name());
+            let longest = alone + RETRY;
+            assert!(took <= longest, "{}: {took:?} instead of {alone:?}", akm.name());
+            assert_eq!(world.plane(AP).count(Outcome::Established), 1);
+            // Message 3 gave the rival the group key.
+            let groups = world.plane(AP).group_keys.len();
+            let renewed = |world: &mut World| world.plane(AP).group_keys.len() > groups;
+            assert!(world.run(15, renewed), "{}", akm.name());
+            assert!(world.is_connected(1) && world.opens_group(1));
+        }
+    }
+}
+
 /// Frames in the name of the access point, during all phases of a station that joins.
 fn answers_of_an_impostor(n: u32) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut writer = frames::Writer::new(AP);
