@@ -27,6 +27,9 @@ pub enum PrivilegeError {
     Attribute(#[from] nix::Error),
 }
 
+/// The user of links that `contrib/systemd/airtoll-link.sysusers.conf` creates.
+pub const OWN_USER: &str = "airtoll-link";
+
 /// The numeric IDs of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserIds {
@@ -55,10 +58,18 @@ impl UserIds {
         }))
     }
 
-    /// The user `nobody`, or the IDs that it usually has.
+    /// The user `airtoll-link`, whom no other service shares, if it exists. Otherwise the user `nobody`, or the IDs that it
+    /// usually has.
     #[must_use]
-    pub fn nobody() -> Self {
-        Self::named("nobody").ok().flatten().unwrap_or(Self::NOBODY)
+    pub fn unprivileged() -> Self {
+        let of = |name| Self::named(name).ok().flatten();
+        of(OWN_USER).or_else(|| of("nobody")).unwrap_or(Self::NOBODY)
+    }
+
+    /// Whether other services may run as this user.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        self == Self::NOBODY || Self::named("nobody").ok().flatten() == Some(self)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The thread that serves the status sockets and receives signals.
 //!
 //! A request is one line. `status` returns a line of JSON, and `openmetrics` returns OpenMetrics text. `GET /metrics`
-//! returns the same text over HTTP/1.1 (RFC 9112), for Prometheus. A connection carries one request; connections are
-//! served one at a time.
+//! returns the same text over HTTP/1.1 (RFC 9112), for Prometheus. A connection carries one request. Connections are
+//! served one at a time, in turn from both sockets, and each has a deadline: a slow client holds up neither the other
+//! socket nor signals.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -17,6 +17,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
+use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::status_socket::StatusSocket;
 use super::{Config, DaemonError, Shared, metrics};
@@ -26,7 +29,9 @@ use crate::privileges::UserIds;
 
 /// Maximum octets per request.
 const REQUEST_B: usize = 4096;
-/// Timeout for reading a request and for writing its answer.
+/// Maximum octets per write. The kernel applies a timeout to each part of a longer one.
+const WRITE_B: usize = 4096;
+/// Maximum time to read a request and to write its answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The bound sockets and the blocked signals.
@@ -105,18 +110,15 @@ impl Attendant {
                     shared.stop.store(true, Ordering::Release);
                 }
                 if ready[2]
-                    && let Ok(mut stream) = status.accept()
+                    && let Ok(stream) = status.accept()
                 {
                     // A client that disconnects is not an error.
-                    let _ = patient(&stream).and_then(|()| answers.serve(&mut stream));
+                    let _ = serve(stream, |line| answers.to(line));
                 }
                 if let (Some(true), Some(metrics)) = (ready.get(3), &metrics)
-                    && let Ok((mut stream, _)) = metrics.accept()
+                    && let Ok((stream, _)) = metrics.accept()
                 {
-                    let _ = stream
-                        .set_nonblocking(false)
-                        .and_then(|()| patient_tcp(&stream))
-                        .and_then(|()| answers.serve(&mut stream));
+                    let _ = serve(stream, |line| answers.to(line));
                 }
             }
         })?;
@@ -136,15 +138,45 @@ impl Drop for Attending {
     }
 }
 
-fn patient(stream: &UnixStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))
+/// Limits the next read and the next write of a connection to the time that is left.
+fn limit(stream: &impl AsFd, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    let micros = i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
+    if micros == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    setsockopt(stream, ReceiveTimeout, &TimeVal::microseconds(micros))?;
+    setsockopt(stream, SendTimeout, &TimeVal::microseconds(micros))?;
+    Ok(())
 }
 
-fn patient_tcp(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))
+/// Reads a request and answers its first line.
+fn serve(mut stream: impl AsFd + Read + Write, answer: impl FnOnce(&[u8]) -> String) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let mut request = Vec::new();
+    let is_whole = |request: &[u8]| {
+        let is_http = request.starts_with(b"GET ");
+        let end: &[u8] = if is_http { b"\r\n\r\n" } else { b"\n" };
+        request.windows(end.len()).any(|part| part == end)
+    };
+    while !is_whole(&request) {
+        let mut octets = [0; 512];
+        limit(&stream, until)?;
+        let len = stream.read(&mut octets)?;
+        request.extend_from_slice(&octets[..len]);
+        if len == 0 || request.len() > REQUEST_B {
+            return Ok(());
+        }
+    }
+    let line = request.split(|&octet| octet == b'\n').next().unwrap_or_default();
+    let answer = answer(line.trim_ascii());
+    let mut rest = answer.as_bytes();
+    while !rest.is_empty() {
+        limit(&stream, until)?;
+        let len = stream.write(&rest[..rest.len().min(WRITE_B)])?;
+        rest = &rest[len..];
+    }
+    Ok(())
 }
 
 struct Answers {
@@ -156,24 +188,9 @@ struct Answers {
 }
 
 impl Answers {
-    fn serve(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        let until = Instant::now() + PATIENCE;
-        let mut request = Vec::new();
-        let is_whole = |request: &[u8]| {
-            let is_http = request.starts_with(b"GET ");
-            let end: &[u8] = if is_http { b"\r\n\r\n" } else { b"\n" };
-            request.windows(end.len()).any(|part| part == end)
-        };
-        while !is_whole(&request) {
-            let mut octets = [0; 512];
-            let len = stream.read(&mut octets)?;
-            request.extend_from_slice(&octets[..len]);
-            if len == 0 || request.len() > REQUEST_B || Instant::now() > until {
-                return Ok(());
-            }
-        }
-        let line = request.split(|&octet| octet == b'\n').next().unwrap_or_default();
-        let answer = match line.trim_ascii() {
+    /// The answer to the first line of a request.
+    fn to(&self, line: &[u8]) -> String {
+        match line {
             b"status" => self.status(),
             b"openmetrics" => self.metrics(),
             line if line.starts_with(b"GET /metrics ") => {
@@ -185,8 +202,7 @@ impl Answers {
                 "not found; the only page is /metrics\n",
             ),
             _ => "{\"error\": \"unknown request; expected status or openmetrics\"}\n".to_owned(),
-        };
-        stream.write_all(answer.as_bytes())
+        }
     }
 
     fn status(&self) -> String {
@@ -218,4 +234,43 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{body}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_reads_or_writes_slowly_has_a_deadline() {
+        const SLOWLY: Duration = Duration::from_millis(50);
+        for asks_slowly in [false, true] {
+            let (own, mut client) = UnixStream::pair().unwrap();
+            let began = Instant::now();
+            let outcome = thread::scope(|scope| {
+                scope.spawn(move || {
+                    let mut octets = vec![0; 64 * 1024];
+                    if !asks_slowly {
+                        client.write_all(b"status\n").unwrap();
+                    }
+                    // Without a deadline, this would take 20 s and more.
+                    for _ in 0..400 {
+                        thread::sleep(SLOWLY);
+                        let done = if asks_slowly {
+                            client.write(b"s").is_err()
+                        } else {
+                            client.read(&mut octets).is_ok_and(|len| len == 0)
+                        };
+                        if done {
+                            return;
+                        }
+                    }
+                });
+                serve(own, |_| "x".repeat(64 << 20))
+            });
+            assert!(outcome.is_err());
+            assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        }
+    }
 }

@@ -41,7 +41,7 @@ use crate::phases::{
 };
 use crate::plane::{ControlFrame, Endpoint, Handle, Link, LinkError, Role, Running, TableError};
 use crate::privileges::{
-    Capability, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
+    Capability, OWN_USER, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
 };
 use accepted::{Accepted, Refusal};
 use attendant::Attendant;
@@ -136,7 +136,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         .map_err(io::Error::from)
         .map_err(DaemonError::system("signals"))?;
 
-    let user = is_root().then(|| config.user.unwrap_or_else(UserIds::nobody));
+    let user = is_root().then(|| config.user.unwrap_or_else(UserIds::unprivileged));
     let attendant = Attendant::bind(&config, user, signals)?;
     let link = Link::open(&config.link_config())?;
     let mut device =
@@ -168,6 +168,11 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
     };
     if let Some(why) = stays_root {
         plane.log(&format!("the process remains root: {why}"));
+    } else if user.is_some_and(UserIds::is_shared) {
+        plane.log(&format!(
+            "the process runs as nobody, and so may other services, which can send signals to it: create the user \
+             {OWN_USER}, or set `user`"
+        ));
     }
     plane.log(&format!("{} is up as {address}, MTU {mtu_b}", config.device));
     // Fails harmlessly without a service manager.
@@ -237,7 +242,7 @@ fn framed_mtu_b(link: &Link) -> u32 {
 
 /// If the process is root, changes to an unprivileged user. Keeps only the capabilities that are still required: a
 /// station sets the addresses of its device. Returns the error if the process remains root because it cannot become
-/// `nobody`, for example in a user namespace that maps only root.
+/// the default user, for example in a user namespace that maps only root.
 fn give_up_privileges(
     config: &Config,
     user: Option<UserIds>,
