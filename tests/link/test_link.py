@@ -425,6 +425,27 @@ def test_an_access_point_cannot_take_over_networks_of_a_station(
     assert sta.stop() == 0
 
 
+def test_an_access_point_cannot_become_the_router_of_a_station(network: Network) -> None:
+    ap = network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    # RFC 4861 4.2: hop limit 64, lifetime 1800 s.
+    advertise = f"""
+import socket
+with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as out:
+    out.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+    out.sendto(bytes([134, 0, 0, 0, 64, 0, 7, 8]) + bytes(8), ("ff02::1", 0, 0, socket.if_nametoindex("{DEVICE}")))
+"""
+    received = "nstat -asz Icmp6InRouterAdvertisements"
+    ap.host.run(sys.executable, "-c", advertise)
+    until(
+        "it arrives",
+        lambda: " 0 " not in " ".join(sta.host.run(*received.split()).split("InRouter")[1].split()),
+    )
+    assert sta.host.ip("-6 route show default") == ""
+    assert ping(sta.host, "fd77::1") == 3
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_station_removes_the_addresses_that_it_has_added(network: Network, how: signal.Signals) -> None:
     host = network.host(2)

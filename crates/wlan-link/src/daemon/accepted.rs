@@ -1,6 +1,10 @@
-//! The addresses that a station accepts from its access point, which decide what the station's host sends over the link.
+//! The addresses that a station accepts from its access point. They decide what the station's host sends over the link. So
+//! would Router Advertisements (RFC 4861 6.3.4), which the station ignores.
 
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
 use crate::phases::{MAX_ADDRESSES, Prefix};
 
@@ -93,6 +97,27 @@ impl Accepted {
                     .ok_or(Refusal::Public(one, least))
             }
         }
+    }
+}
+
+/// Makes the kernel ignore Router Advertisements that arrive on a device. rtnetlink has no request for this setting.
+///
+/// # Errors
+/// The setting is not 0 and cannot be written, or it cannot be seen although the kernel supports IPv6.
+pub fn ignore_router_advertisements(device: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/net/ipv6/conf/{device}/accept_ra");
+    match fs::write(&path, "0") {
+        Ok(()) => Ok(()),
+        Err(_) if fs::read_to_string(&path).is_ok_and(|value| value.trim() == "0") => Ok(()),
+        // Without IPv6, or with an MTU that is too small for it.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && (Path::new("/proc/sys/net/ipv6/conf").exists()
+                    || !Path::new("/proc/net/if_inet6").exists()) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -39,11 +39,11 @@ use crate::phases::{
     AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, Prefix, RadiusSettings, StaSettings,
     StaState, Station, Traffic,
 };
-use crate::plane::{ControlFrame, Endpoint, Handle, Link, LinkError, Role, Running, TableError};
+use crate::plane::{ControlFrame, Endpoint, Handle, Kind, Link, LinkError, Role, Running, TableError};
 use crate::privileges::{
     Capability, OWN_USER, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
 };
-use accepted::{Accepted, Refusal};
+use accepted::{Accepted, Refusal, ignore_router_advertisements};
 use attendant::Attendant;
 use netlink::Device;
 use radius::RadiusSocket;
@@ -225,6 +225,13 @@ fn create_machine(
                 bssid: config.bssid,
                 eap: config.eap.clone(),
             };
+            // Over Ethernet frames, the hosts configure the network as on any Ethernet.
+            if settings.common.kind == Kind::Ip {
+                ignore_router_advertisements(&config.device).map_err(DaemonError::system(format!(
+                    "device {}: cannot set net.ipv6.conf.{}.accept_ra to 0 (a default of 0 has the same effect)",
+                    config.device, config.device
+                )))?;
+            }
             if config.device_down_when_lost {
                 device
                     .set_up(false)

@@ -62,7 +62,7 @@ impl Device {
         })
     }
 
-    /// Sets the addresses of the device: adds missing ones, and removes those that an earlier call has added. Addresses
+    /// Sets the addresses of the device: adds missing ones, and removes the others that an earlier call has added. Addresses
     /// that the device has from elsewhere are left unchanged.
     ///
     /// # Errors
@@ -328,7 +328,7 @@ fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Cuts off a message or attribute of `len` octets, of which `header_b` are its header, with the padding after it.
+/// Cuts off a message or attribute of `len` octets, at least the `header_b` octets of its header, with the padding after it.
 fn cut(octets: &[u8], len: Option<u32>, header_b: usize) -> Option<(&[u8], &[u8])> {
     let len = usize::try_from(len?).ok().filter(|&len| len >= header_b)?;
     let (item, _) = octets.split_at_checked(len)?;
