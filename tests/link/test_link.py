@@ -381,8 +381,9 @@ def test_two_stations_reach_each_other_and_cannot_take_each_others_address(netwo
 
 def device_addresses(host: Host) -> list[str]:
     """The addresses of a host's link device, without link-local ones."""
-    shown = json.loads(host.ip(f"-json address show dev {DEVICE} scope global"))
-    return [f"{one['local']}/{one['prefixlen']}" for one in shown[0]["addr_info"]]
+    (shown,) = json.loads(host.ip(f"-json address show dev {DEVICE}"))
+    found = [one for one in shown["addr_info"] if one["scope"] == "global"]
+    return [f"{one['local']}/{one['prefixlen']}" for one in found]
 
 
 @pytest.mark.parametrize(
