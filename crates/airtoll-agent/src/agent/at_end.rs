@@ -4,6 +4,7 @@
 //! end. A command runs while its file is locked, and the file is removed when the command has succeeded. So the agent of
 //! a new connection can wait for a command that an older agent is running, or keep it from running later.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::files;
+use super::files::{self, Folder};
+
+/// Digits in the name of a command's file.
+const DIGITS: usize = 10;
 
 /// Time for one command.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -39,28 +43,36 @@ fn folder(of_agent: &Path) -> PathBuf {
 pub fn keep(of_agent: &Path, number: u32, argv: &[String]) -> io::Result<PathBuf> {
     files::check_own(of_agent)?;
     files::create(&folder(of_agent))?;
-    let file = folder(of_agent).join(format!("{number:010}"));
+    let file = folder(of_agent).join(format!("{number:0DIGITS$}"));
     files::put(&file, 0o600, &serde_json::to_vec(argv)?)?;
     Ok(file)
 }
 
 /// Forgets the command of a file, of this agent or of another one. If its agent is running the command, waits for its
-/// end. Forgetting a command that has run has no effect.
+/// end. Forgetting a command that has run has no effect. Nor has a file that no agent of this user made: the path comes
+/// from a journal, and may be the answer of another host.
 ///
 /// # Errors
 /// The file cannot be locked or removed.
 pub fn forget(file: &Path) -> io::Result<()> {
-    // After the end of its agent, any user can create a folder of this name. The upper folder protects the lower one.
-    let above: Vec<_> = file.ancestors().skip(1).take(2).collect();
-    for folder in above.into_iter().rev() {
-        match files::is_own(folder) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        }
+    match is_of_agent(file) {
+        Ok(true) => claim(file)?.map_or(Ok(()), |_claimed| fs::remove_file(file)),
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
-    claim(file)?.map_or(Ok(()), |_claimed| fs::remove_file(file))
+}
+
+/// Whether the path is that of a command in the folder of an agent of this user.
+fn is_of_agent(file: &Path) -> io::Result<bool> {
+    let Some(of_agent) = file.parent().and_then(Path::parent) else {
+        return Ok(false);
+    };
+    let number = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_number = number.len() == DIGITS && number.bytes().all(|octet| octet.is_ascii_digit());
+    let is_named = is_number && *file == folder(of_agent).join(number);
+    // After the end of its agent, any user can create a folder of its name. The upper folder protects the lower one.
+    Ok(is_named && Folder::is_one(of_agent)? && files::is_own(&folder(of_agent))?)
 }
 
 /// Locks the file of a command. None if the command has run or has been forgotten.
@@ -149,7 +161,6 @@ fn run_kept(mut file: &File) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::files::Folder;
     use super::*;
 
     #[test]
@@ -217,6 +228,40 @@ mod tests {
         }
         run(own.path());
         assert!(!file.exists() && log.exists());
+    }
+
+    #[test]
+    fn no_file_outside_the_folders_of_agents_is_forgotten() {
+        let own = Folder::create().unwrap();
+        keep(own.path(), 1, &["true".to_owned()]).unwrap();
+        let command = "at-end/0000000001";
+        // Everything has the mode of an agent's folder.
+        let place = own.path().join("airtoll-agent-AAAAAA");
+        files::create(&place).unwrap();
+        files::create(&place.join("at-end")).unwrap();
+        files::create(&own.path().join("at-end/at-end")).unwrap();
+        let name = own.path().file_name().unwrap();
+        let round = own.path().join("..").join(name).join(command);
+        let others = [
+            own.path().join("0000000001"),
+            own.path().join("at-end/1"),
+            own.path().join("at-end/000000000x"),
+            own.path().join("at-end").join(command),
+            place.join(command),
+            round,
+        ];
+        for file in &others {
+            if !file.exists() {
+                fs::write(file, "").unwrap();
+            }
+            forget(file).unwrap();
+            assert!(file.exists(), "{}", file.display());
+        }
+        forget(Path::new("/")).unwrap();
+        forget(Path::new("x")).unwrap();
+        let file = own.path().join(command);
+        forget(&file).unwrap();
+        assert!(!file.exists());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Files of the host: the agent's own folder, and files that the controller reads and writes.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -8,6 +9,10 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{geteuid, mkdtemp};
 
 use super::frame::BODY_MAX_B;
+
+/// The first part of the names of agents' folders, before letters that mkdtemp(3) draws.
+const NAME: &str = "airtoll-agent-";
+const DRAWN: &str = "XXXXXX";
 
 /// A folder that only this user can access. It is removed with everything in it when the value is dropped.
 #[derive(Debug)]
@@ -20,9 +25,27 @@ impl Folder {
     /// The folder cannot be created.
     pub fn create() -> io::Result<Self> {
         // Other users can write to these places. mkdtemp(3) never takes a folder that exists, and sets mode 0700.
-        let create_in = |place: &Path| mkdtemp(&place.join("airtoll-agent-XXXXXX"));
-        let folder = create_in(Path::new("/dev/shm")).or_else(|_| create_in(&std::env::temp_dir()))?;
+        let create_in = |place: &Path| mkdtemp(&place.join(format!("{NAME}{DRAWN}")));
+        let [memory, temporary] = places();
+        let folder = create_in(&memory).or_else(|_| create_in(&temporary))?;
         Ok(Self(folder))
+    }
+
+    /// Whether the path is the folder of an agent of this user: its place and its name are those of `create`, and only
+    /// this user can access it.
+    ///
+    /// # Errors
+    /// Nothing has the path, or this user may not look.
+    pub fn is_one(path: &Path) -> io::Result<bool> {
+        let drawn = path
+            .file_name()
+            .and_then(OsStr::to_str)
+            .and_then(|name| name.strip_prefix(NAME));
+        let is_name =
+            |drawn: &str| drawn.len() == DRAWN.len() && drawn.bytes().all(|b| b.is_ascii_alphanumeric());
+        Ok(drawn.is_some_and(is_name)
+            && places().iter().any(|place| path.parent() == Some(place))
+            && is_own(path)?)
     }
 
     /// The folder that another process has created.
@@ -44,6 +67,11 @@ impl Drop for Folder {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
+}
+
+/// Where agents make their folders: in memory, else in the folder for temporary files.
+fn places() -> [PathBuf; 2] {
+    ["/dev/shm".into(), std::env::temp_dir()]
 }
 
 /// Creates a folder that only this user can access. An existing folder must be such a folder.
