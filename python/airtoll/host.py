@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from shutil import which
-from typing import Any, Final, Literal, Protocol, Self
+from typing import Annotated, Any, Final, Literal, Protocol, Self
+
+from pydantic import Field, FiniteFloat
 
 from airtoll.errors import AirtollError
 from airtoll.study.factors import Transport
 from airtoll.study.quantity import one_line
 
 OperatingSystem = Literal["linux", "macos", "windows"]
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+"""A number that a host counts: no longer than those of its kernel."""
 
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -72,12 +77,14 @@ class Host(Protocol):
         """The operating system. Only a host with Linux has an agent, and with it programs, readings and a clock."""
         ...
 
-    def popen(self, argv: Sequence[str]) -> Process:
-        """Start a command on the host. Its output is kept."""
+    def popen(self, argv: Sequence[str], *, root: bool = True) -> Process:
+        """Start a command on the host, where it may be root if the agent is. Its output is kept."""
         ...
 
-    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
+    def run(
+        self, argv: Sequence[str], timeout_s: float, *, root: bool = True
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
         ...
 
     def facts(self) -> dict[str, Any]:
@@ -145,10 +152,10 @@ class ClockOffset:
 class RadioRate:
     """The PHY rate of a frame. A rate without MCS has no streams and no width."""
 
-    bit_per_s: float
-    mcs: int | None = None  # of HT, it implies the streams
-    streams: int | None = None
-    width_mhz: int | None = None
+    bit_per_s: FiniteFloat
+    mcs: Count | None = None  # of HT, it implies the streams
+    streams: Count | None = None
+    width_mhz: Count | None = None
 
     def __str__(self) -> str:
         """The rate in one line: "135 Mbit/s, mcs7, streams 1, 40 MHz"."""
@@ -162,16 +169,16 @@ class RadioRate:
 class PeerStatistics:
     """Statistics that the radio of a host reports about a peer. None means that the radio does not report the value."""
 
-    signal_dbm: float | None = None  # of the last received frame
+    signal_dbm: FiniteFloat | None = None  # of the last received frame
     tx_rate: RadioRate | None = None  # of the last Data frame that was sent
     rx_rate: RadioRate | None = None  # of the last Data frame that was received
-    tx_bytes: int | None = None  # of MPDUs; this and the next six are totals since the peer joined
-    rx_bytes: int | None = None
-    tx_packets: int | None = None
-    tx_retries: int | None = None
-    tx_failed: int | None = None  # frames without Ack after all retries
-    tx_airtime_us: int | None = None  # of transmissions to the peer; few drivers measure it
-    rx_airtime_us: int | None = None
+    tx_bytes: Count | None = None  # of MPDUs; this and the next six are totals since the peer joined
+    rx_bytes: Count | None = None
+    tx_packets: Count | None = None
+    tx_retries: Count | None = None
+    tx_failed: Count | None = None  # frames without Ack after all retries
+    tx_airtime_us: Count | None = None  # of transmissions to the peer; few drivers measure it
+    rx_airtime_us: Count | None = None
     links: Mapping[str, "PeerStatistics"] = field(default_factory=dict)  # by ID, of a multi-link association
 
 
@@ -179,12 +186,25 @@ class PeerStatistics:
 class ChannelTimes:
     """The channel of a radio: totals since its driver reset them. None: the driver does not report the value."""
 
-    frequency_mhz: int | None = None
-    noise_dbm: float | None = None
-    active_ms: int | None = None  # time on the channel
-    busy_ms: int | None = None  # of that, time in which the primary channel was sensed busy
-    receive_ms: int | None = None
-    transmit_ms: int | None = None
+    frequency_mhz: Count | None = None
+    noise_dbm: FiniteFloat | None = None
+    active_ms: Count | None = None  # time on the channel
+    busy_ms: Count | None = None  # of that, time in which the primary channel was sensed busy
+    receive_ms: Count | None = None
+    transmit_ms: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostEvent:
+    """An event of a network interface, or of the regulatory domain, which belongs to none."""
+
+    event: str
+    t_ns: Count  # the host's monotonic clock
+    interface: str | None = None
+    peer: str | None = None
+    reason: Count | None = None
+    status: Count | None = None
+    country: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +221,7 @@ class HostReading:
         default_factory=dict
     )  # by interface and MAC address
     channels: Mapping[str, ChannelTimes] = field(default_factory=dict)  # by interface
-    events: tuple[Mapping[str, Any], ...] = ()  # since the reading before: `event`, `t_ns`, `interface`, ...
+    events: tuple[HostEvent, ...] = ()  # since the reading before
 
 
 def last_words(*outputs: bytes) -> str:

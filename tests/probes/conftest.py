@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from probe_hosts import ADDRESSES, CONNECTIONS, PlainHost, make_link
@@ -85,18 +86,21 @@ def link(veth_prefixes: dict[str, list[str]]) -> Link:
 
 
 @pytest.fixture
-def link_with(veth_prefixes: dict[str, list[str]], tmp_path: Path) -> Callable[[str, str], Link]:
+def link_with(veth_prefixes: dict[str, list[str]]) -> Iterator[Callable[[str, str], Link]]:
     """The same link with a program replaced by the test: (name, shell script)."""
+    with TemporaryDirectory() as name:
+        programs = Path(name)
+        programs.chmod(0o755)  # tools do not run as root
 
-    def make(program: str, script: str) -> Link:
-        programs = tmp_path / "programs"
-        programs.mkdir()
-        file = programs / program
-        file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        file.chmod(0o755)
-        return make_link({role: PlainHost(role, prefix, programs) for role, prefix in veth_prefixes.items()})
+        def make(program: str, script: str) -> Link:
+            file = programs / program
+            file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+            file.chmod(0o755)
+            return make_link(
+                {role: PlainHost(role, prefix, programs) for role, prefix in veth_prefixes.items()}
+            )
 
-    return make
+        yield make
 
 
 @pytest.fixture

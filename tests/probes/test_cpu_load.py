@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from airtoll.host import Host, HostReading
+from airtoll.host import Host, HostEvent, HostReading
 from airtoll.labs.base import Link
 from airtoll.probes import cpu, watch
 from airtoll.probes.machines import machines, share_clocks
@@ -20,7 +20,7 @@ class Sampled:
     """Two readings of an idle machine with a radio, and one in which its link ended."""
 
     def __init__(self, interfaces: Sequence[str]) -> None:
-        left = {"event": "disconnected", "t_ns": 2 * SECOND_NS}
+        left = HostEvent(event="disconnected", t_ns=2 * SECOND_NS)
         self.readings = [
             HostReading(at_ns=SECOND_NS, idle_s=(1.0,), steal_s=(0.0,)),
             HostReading(

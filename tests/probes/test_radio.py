@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, HostEvent, HostReading, PeerStatistics, RadioRate
 from airtoll.labs.base import Known
 from airtoll.probes import radio
 from airtoll.probes.watch import Totals, Watched
@@ -177,11 +177,11 @@ def test_the_channel_is_busy_for_a_share_of_the_time_on_it() -> None:
 
 
 def test_events_of_a_link_are_counted() -> None:
-    def reading(at_ns: int, *events: dict[str, Any]) -> HostReading:
+    def reading(at_ns: int, *events: HostEvent) -> HostReading:
         return HostReading(at_ns=at_ns, peers={"wlan0": {}}, events=events)
 
-    left = {"event": "disconnected", "interface": "wlan0", "reason": 3, "t_ns": 9 * SECOND_NS // 2}
-    country = {"event": "regulatory domain changed", "country": "US", "t_ns": 4 * SECOND_NS}
+    left = HostEvent(event="disconnected", interface="wlan0", reason=3, t_ns=9 * SECOND_NS // 2)
+    country = HostEvent(event="regulatory domain changed", country="US", t_ns=4 * SECOND_NS)
     readings = reading(4 * SECOND_NS, left), reading(5 * SECOND_NS, left, country)
     assert of_radio(*readings) == {"link_events": 1}  # the first reading has those from before the window
     assert of_radio(readings[0]) == {"link_events": 0}

@@ -306,7 +306,7 @@ def test_a_port_of_round_trips_in_use_is_reported(
     if (missing := probe.missing(machine_lacks)) is not None:
         pytest.skip(missing)
     command = squatter(port, "SOCK_STREAM" if transport == "tcp" else "SOCK_DGRAM")
-    other = process.serving(link.hosts["ap"], command, transport, port, "another server")
+    other = process.serving(link.hosts["ap"], command, transport, port, "another server", root=True)
     with other, pytest.raises(AirtollError, match=f"^{tool} server on ap: port {port} is in use$"):
         probe.measure(link, cell(transport=transport), method)
 
@@ -332,7 +332,9 @@ class TestIrtt:
         assert set(measurement.raw) == {"irtt.json"}
 
     def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
-        other = process.serving(link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server")
+        other = process.serving(
+            link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server", root=True
+        )
         with other, pytest.raises(AirtollError, match=r"^irtt server on ap: port 2112 is in use$"):
             Irtt().measure(link, cell(), method)
 
@@ -402,7 +404,7 @@ class TestFtp:
 
     def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(
-            link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server"
+            link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server", root=True
         )
         with other, pytest.raises(AirtollError, match=r"^ftp server on ap: port 2121 is in use$"):
             Ftp().measure(link, cell(transport="tcp"), method)

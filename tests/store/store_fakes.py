@@ -10,7 +10,7 @@ from typing import Any
 
 from made_cell import make_cell
 
-from airtoll.host import HostReading
+from airtoll.host import HostEvent, HostReading
 from airtoll.labs.base import Link
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store import Event, RunRecord, Verdict, Versions
@@ -82,12 +82,12 @@ class FakeHost:
     """A host that describes itself and runs nothing. `events` happen on its interface as soon as they are sampled."""
 
     name: str
-    events: Sequence[Mapping[str, Any]] = ()
+    events: Sequence[HostEvent] = ()
 
-    def popen(self, argv: Sequence[str]) -> Any:
+    def popen(self, argv: Sequence[str], *, root: bool = True) -> Any:
         raise NotImplementedError
 
-    def run(self, argv: Sequence[str], timeout_s: float) -> Any:
+    def run(self, argv: Sequence[str], timeout_s: float, *, root: bool = True) -> Any:
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class FakeLab:
     most_open: int = 0
     open_fails: Exception | None = None
     close_fails: Exception | None = None
-    events: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # by number of the link
+    events: Mapping[int, Sequence[HostEvent]] = field(default_factory=dict)  # by number of the link
     counters_step: Mapping[str, Any] = field(default_factory=lambda: {"delivered": 10, "elapsed_s": 5.0})
 
     def check(self, cell: Cell) -> str | None:

@@ -13,6 +13,7 @@ from store_fakes import METHOD, STUDY, FakeLab, FakeProbe, content_of, ignore, m
 
 from airtoll.course import Course
 from airtoll.errors import AirtollError, UsageError
+from airtoll.host import HostEvent
 from airtoll.store import (
     Event,
     FinishedRun,
@@ -72,8 +73,8 @@ def test_a_record_has_times_versions_facts_and_faults(result: Result) -> None:
     assert set(raw) == {"iperf3/out.json", "counters-before.json", "counters-after.json"}
 
 
-def _event(name: str, at_s: float, **words: Any) -> dict[str, Any]:
-    return {"event": name, "interface": "wlan0", "t_ns": round(at_s * 1e9), **words}
+def _event(name: str, at_s: float, **words: Any) -> HostEvent:
+    return HostEvent(event=name, interface="wlan0", t_ns=round(at_s * 1e9), **words)
 
 
 LEFT = [_event("disconnected", 0.25, reason=3), _event("connected", 0.75)]

@@ -7,15 +7,20 @@ object, then the body. `crates/airtoll-agent/src/agent/session.rs` lists the req
 import itertools
 import json
 import os
+import selectors
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from airtoll import _rust
+from airtoll.documents import first_fault
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.study.quantity import one_line
@@ -34,6 +39,35 @@ _LENGTHS: Final = struct.Struct(">II")
 _MOST_B: Final = 1 << 22  # of a head or a body
 
 
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The last event of every number: the connection has ended."""
+
+    why: str
+
+
+class Head(BaseModel):
+    """The head of a frame from the agent: its greeting, an answer or an event."""
+
+    agent: str | None = None
+    program: str | None = None
+    id: int | None = None
+    ok: Any = None
+    error: str | None = None
+    process: int | None = None
+    stream: Literal["stdout", "stderr"] | None = None
+    end: bool = False
+    exit: int | None = None
+    sampler: int | None = None
+    rows: list[dict[str, Any]] = []
+
+
+_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(object)
+
+
 class LostError(AirtollError):
     """The connection to a host has ended, or the host does not answer."""
 
@@ -42,10 +76,10 @@ class LostError(AirtollError):
 
 
 @dataclass(frozen=True)
-class AgentAnswer:
+class AgentAnswer(Generic[_Value]):
     """The answer to a request."""
 
-    value: Any
+    value: _Value
     body: bytes
 
 
@@ -65,15 +99,17 @@ class Connection:
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C must reach only airtoll, which ends commands in order
         )
+        assert self._transport.stdin is not None
+        os.set_blocking(self._transport.stdin.fileno(), False)  # a host may stop reading
         self._sending = threading.Lock()
         self._changed = threading.Condition()
-        self._answers: dict[int, AgentAnswer | str] = {}
+        self._answers: dict[int, AgentAnswer[Any] | str] = {}
         self._waiting: set[int] = set()
         self._numbers = itertools.count(1)
-        self._listeners: dict[tuple[str, int], Callable[[Mapping[str, Any], bytes], None]] = {}
+        self._listeners: dict[tuple[str, int], Callable[[Head | Lost, bytes], None]] = {}
         self._lost: str | None = None
         self._worker_has_ended = False
-        self._hello: Mapping[str, Any] | None = None
+        self._hello: Head | None = None
         self._said = bytearray()  # the transport's standard error
         self._reader = threading.Thread(target=self._read, name=f"agent {name}", daemon=True)
         self._errors = threading.Thread(target=self._read_errors, name=f"agent {name} stderr", daemon=True)
@@ -85,7 +121,7 @@ class Connection:
                     raise LostError(f"host {name}: the agent did not report within {timeout_s:.0f} s")
             if self._hello is None:
                 raise LostError(f"host {name}: {self._lost}")
-            if (version := self._hello["agent"]) != _rust.AGENT_VERSION:
+            if (version := self._hello.agent) != _rust.AGENT_VERSION:
                 raise LostError(
                     f"host {name}: the agent is {one_line(str(version))}, and airtoll requires {_rust.AGENT_VERSION}"
                 )
@@ -98,16 +134,28 @@ class Connection:
             raise
 
     def ask(
-        self, do: str, body: bytes = b"", *, answer_s: float = ANSWER_TIMEOUT_S, **words: Any
-    ) -> AgentAnswer:
-        """The answer to a request. Raises LostError if none comes, AirtollError if the agent refuses."""
+        self,
+        do: str,
+        body: bytes = b"",
+        *,
+        shape: TypeAdapter[_Value] = _ANYTHING,
+        answer_s: float = ANSWER_TIMEOUT_S,
+        **words: Any,
+    ) -> AgentAnswer[_Value]:
+        """The answer to a request, whose value has the shape.
+
+        Raises LostError if none comes in time or if its value has another shape, AirtollError if the agent refuses.
+        """
         number = next(self._numbers)
+        until_s = time.monotonic() + answer_s
         with self._changed:
             self._waiting.add(number)
         try:
-            self._send({"id": number, "do": do, **words}, body)
+            is_sent = self._send({"id": number, "do": do, **words}, body, until_s)
             with self._changed:
-                is_late = not self._changed.wait_for(lambda: number in self._answers or self._lost, answer_s)
+                is_late = not is_sent or not self._changed.wait_for(
+                    lambda: number in self._answers or self._lost, max(0.0, until_s - time.monotonic())
+                )
             if is_late:
                 # A new connection may reach the host again; through this one, an answer would come too late.
                 self._lose(f"the agent did not answer within {answer_s:.0f} s")
@@ -122,9 +170,14 @@ class Connection:
                 self._answers.pop(number, None)
         if isinstance(answer, str):
             raise AirtollError(f"host {self.name}: {answer}")
-        return answer
+        try:
+            return AgentAnswer(shape.validate_python(answer.value), answer.body)
+        except ValidationError as error:
+            self._lose(f"the agent's answer to '{do}' is not readable: {first_fault(error)}")
+            self._kill()
+            raise LostError(f"host {self.name}: {self._lost}") from None
 
-    def listen(self, kind: str, take: Callable[[Mapping[str, Any], bytes], None]) -> int:
+    def listen(self, kind: str, take: Callable[[Head | Lost, bytes], None]) -> int:
         """Call `take` with each event of a new number of this kind: `process` or `sampler`. Returns the number."""
         number = next(self._numbers)
         self._listeners[kind, number] = take
@@ -138,7 +191,7 @@ class Connection:
     def program(self) -> str:
         """The path of the agent's program on the host."""
         assert self._hello is not None
-        return str(self._hello["program"])
+        return str(self._hello.program)
 
     @property
     def lost(self) -> str | None:
@@ -152,7 +205,7 @@ class Connection:
         """
         pipe = self._transport.stdin
         assert pipe is not None
-        with self._sending, suppress(OSError):  # the agent has gone, and octets for it were left
+        with self._sending, suppress(OSError):
             pipe.close()
         self._reader.join(_END_S)
         is_restoring = self._worker_has_ended
@@ -174,17 +227,30 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, head: Mapping[str, Any], body: bytes) -> None:
+    def _send(self, head: Mapping[str, Any], body: bytes, until_s: float) -> bool:
+        """Send a frame. Returns false if the host does not take all of it in time: the rest would not be a frame."""
         octets = json.dumps(head).encode()
         pipe = self._transport.stdin
         assert pipe is not None
-        with self._sending:
-            try:
-                pipe.write(_LENGTHS.pack(len(octets), len(body)) + octets + body)
-                pipe.flush()
-            except (OSError, ValueError):  # ValueError: closed by `close`
-                self._reader.join(timeout=1.0)
-                raise LostError(f"host {self.name}: {self._lost or 'the connection has ended'}") from None
+        if not self._sending.acquire(timeout=max(0.0, until_s - time.monotonic())):
+            return False
+        try:
+            if self._lost is not None:  # another request may have been sent in part
+                raise OSError(self._lost)
+            rest = memoryview(_LENGTHS.pack(len(octets), len(body)) + octets + body)
+            with selectors.PollSelector() as selector:
+                selector.register(pipe, selectors.EVENT_WRITE)
+                while rest:
+                    if not selector.select(max(0.0, until_s - time.monotonic())):
+                        return False
+                    with suppress(BlockingIOError):
+                        rest = rest[os.write(pipe.fileno(), rest) :]
+            return True
+        except (OSError, ValueError):  # ValueError: closed by `close`
+            self._reader.join(timeout=1.0)
+            raise LostError(f"host {self.name}: {self._lost or 'the connection has ended'}") from None
+        finally:
+            self._sending.release()
 
     def _read(self) -> None:
         stream = self._transport.stdout
@@ -194,7 +260,9 @@ class Connection:
             while (frame := _frame(stream)) is not None:
                 self._take(*frame)
             self._worker_has_ended = self._hello is not None
-        except (AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
+        except ValidationError as error:
+            why = f"the agent's answer is not readable: {first_fault(error)}"
+        except (ValueError, OSError) as error:
             why = f"the agent's answer is not readable: {one_line(str(error), most=4096)}"
         finally:
             stream.close()
@@ -207,24 +275,22 @@ class Connection:
         with self._changed:
             self._lost = self._lost or why
             self._changed.notify_all()
-            listeners = list(self._listeners.items())
-        for (kind, number), take in listeners:
-            take({kind: number, "lost": self._lost}, b"")
+            listeners = list(self._listeners.values())
+        for take in listeners:
+            take(Lost(why=self._lost), b"")
 
-    def _take(self, head: Mapping[str, Any], body: bytes) -> None:
-        for kind in ("process", "sampler"):
-            if (number := head.get(kind)) is not None:
+    def _take(self, head: Head, body: bytes) -> None:
+        for kind, number in (("process", head.process), ("sampler", head.sampler)):
+            if number is not None:
                 if (take := self._listeners.get((kind, number))) is not None:
                     take(head, body)
                 return
         with self._changed:
-            if "agent" in head:
+            if head.agent is not None:
                 self._hello = head
-            elif (number := head.get("id")) in self._waiting:
-                self._answers[number] = (
-                    one_line(str(head["error"]), most=4096)
-                    if "error" in head
-                    else AgentAnswer(head["ok"], body)
+            elif head.id is not None and head.id in self._waiting:
+                self._answers[head.id] = (
+                    AgentAnswer(head.ok, body) if head.error is None else one_line(head.error, most=4096)
                 )
             self._changed.notify_all()
 
@@ -237,8 +303,8 @@ class Connection:
                 del self._said[:-65536]
 
 
-def _frame(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
-    """The next frame; None at the end of the stream. Raises ValueError for anything else."""
+def _frame(stream: IO[bytes]) -> tuple[Head, bytes] | None:
+    """The next frame; None at the end of the stream. Raises ValueError, or ValidationError, for anything else."""
     lengths = stream.read(_LENGTHS.size)
     if not lengths:
         return None
@@ -252,7 +318,4 @@ def _frame(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
     body = stream.read(body_b)
     if len(head) < head_b or len(body) < body_b:
         raise ValueError("it ends within a frame")
-    found = json.loads(head)
-    if not isinstance(found, dict):
-        raise ValueError("the head is no object")
-    return found, body
+    return Head.model_validate_json(head), body

@@ -3,25 +3,60 @@
 import itertools
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, Field, TypeAdapter
 
 from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, OperatingSystem, Process
+from airtoll.host import ClockOffset, Count, OperatingSystem, Process
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
 _AT_END_S: Final = 30.0 + ANSWER_TIMEOUT_S  # an agent gives each command of `at_end` 30 s
 
 
+class _Facts(BaseModel):
+    boot_id: str | None
+    kernel: str | None
+    architecture: str | None
+    os: str | None
+    processor: str | None
+    cores: Count | None
+    memory_bytes: Count | None
+    cpu_governor: str | None
+
+
+class _Port(BaseModel):
+    waiting: Count
+    connected: Count
+
+
+class _Clock(BaseModel):
+    arrived_ns: Count
+    realtime_ns: Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    sent_ns: Count
+
+
+_FACTS: Final = TypeAdapter(_Facts)
+_PORT: Final = TypeAdapter(_Port)
+_CLOCK: Final = TypeAdapter(_Clock)
+_COUNT: Final[TypeAdapter[int]] = TypeAdapter(Count)
+_TEXT: Final = TypeAdapter(str)
+_WORDS: Final = TypeAdapter(list[str])
+_TEXTS: Final = TypeAdapter(list[str | None])
+
+
 class AgentHost:
     """Runs commands on a host and reads its state, through the connection to its agent."""
 
     os: OperatingSystem = "linux"
+    is_disposable = False
+    """Whether the host ends with the measurement, so that root there is nobody elsewhere."""
 
     def __init__(self, connection: Connection) -> None:
         self.name = connection.name
@@ -30,15 +65,20 @@ class AgentHost:
         self._kept = itertools.count(1)
         self._inputs: dict[str, str] = {}  # files with the standard input of commands of `at_end`
 
-    def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
-        """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
-        return AgentProcess(self.connection, argv, stdin=stdin)
+    def popen(self, argv: Sequence[str], *, stdin: bool = False, root: bool = True) -> AgentProcess:
+        """Start a command with stdout and stderr kept; killing the process kills the command and its children.
+
+        If the agent is root and `root` is false, the command runs as the user who called sudo(8), or as nobody. The
+        agent's own programs always run as the agent, because only its user can read their file.
+        """
+        is_own = argv[0] == self.connection.program
+        return AgentProcess(self.connection, argv, stdin=stdin, root=root or is_own or self.is_disposable)
 
     def run(
-        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
+        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None, *, root: bool = True
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
-        with self.popen(argv, stdin=stdin is not None) as process:
+        """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
+        with self.popen(argv, stdin=stdin is not None, root=root) as process:
             try:
                 if stdin is not None:
                     with suppress(AirtollError):  # the command need not read its input
@@ -56,38 +96,36 @@ class AgentHost:
     def facts(self) -> dict[str, Any]:
         """Kernel, processor, cores and memory of the machine; they are asked once."""
         if self._facts is None:
-            self._facts = self.connection.ask("facts").value
+            self._facts = self.connection.ask("facts", shape=_FACTS).value.model_dump()
         return dict(self._facts)
 
     def lacking(self, commands: Sequence[str]) -> list[str]:
         """The commands that the host's search path lacks."""
-        return list(self.connection.ask("lacking", commands=list(commands)).value)
+        return self.connection.ask("lacking", shape=_WORDS, commands=list(commands)).value
 
     def listens(
         self, transport: Transport, port: int, timeout_s: float = 0.0, process: Process | None = None
     ) -> bool:
         """Whether a server listens on the port, now or within the time. Waits no longer than `process` runs."""
         number = process.number if isinstance(process, AgentProcess) else None
-        return self._port("listening", transport, port, timeout_s, process=number)["waiting"] > 0
+        return self._port("listening", transport, port, timeout_s, process=number).waiting > 0
 
     def connected(self, transport: Transport, port: int, peers: int, timeout_s: float) -> int:
         """Wait for that number of connected sockets of the port, and return the number."""
-        return self._port("connected", transport, port, timeout_s, peers=peers)["connected"]
+        return self._port("connected", transport, port, timeout_s, peers=peers).connected
 
-    def _port(
-        self, do: str, transport: Transport, port: int, wait_s: float, **words: Any
-    ) -> Mapping[str, int]:
+    def _port(self, do: str, transport: Transport, port: int, wait_s: float, **words: Any) -> _Port:
         words |= {"transport": transport, "port": port, "timeout_s": wait_s}
-        found: Mapping[str, int] = self.connection.ask(do, answer_s=wait_s + ANSWER_TIMEOUT_S, **words).value
-        return found
+        return self.connection.ask(do, shape=_PORT, answer_s=wait_s + ANSWER_TIMEOUT_S, **words).value
 
     def dropped_datagrams(self) -> int:
         """UDP datagrams dropped since the host came up because a socket buffer was full (RcvbufErrors)."""
-        return int(self.connection.ask("dropped_datagrams").value)
+        return self.connection.ask("dropped_datagrams", shape=_COUNT).value
 
     def texts(self, *paths: str) -> list[str | None]:
         """The content of small files; None for a file that cannot be read."""
-        return list(self.connection.ask("texts", paths=list(paths)).value)
+        found = self.connection.ask("texts", shape=_TEXTS, paths=list(paths)).value
+        return [*found, *[None] * len(paths)][: len(paths)]
 
     def sampling(
         self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True
@@ -101,7 +139,7 @@ class AgentHost:
 
     def folder(self) -> str:
         """A folder of the host that only its user can read, and that is removed when the connection ends."""
-        return str(self.connection.ask("folder").value)
+        return self.connection.ask("folder", shape=_TEXT).value
 
     def get(self, path: str) -> bytes:
         """The content of a file. Raises AirtollError if it cannot be read."""
@@ -129,7 +167,7 @@ class AgentHost:
             input_file = f"{self.folder()}/input-{number}"
             self.put(input_file, stdin)
             command = ["sh", "-c", 'exec "$@" < "$0"', input_file, *argv]
-        kept = str(self.connection.ask("at_end", number=number, argv=list(command)).value)
+        kept = self.connection.ask("at_end", shape=_TEXT, number=number, argv=list(command)).value
         if stdin is not None:
             self._inputs[kept] = input_file
         return kept
@@ -149,15 +187,15 @@ class AgentHost:
 
     def _exchange(self) -> ClockOffset:
         sent_ns = time.monotonic_ns()
-        answer = self.connection.ask("clock").value
+        answer = self.connection.ask("clock", shape=_CLOCK).value
         back_ns = time.monotonic_ns()
-        held_ns = answer["sent_ns"] - answer["arrived_ns"]
-        there_ns = (answer["arrived_ns"] + answer["sent_ns"]) // 2
+        held_ns = answer.sent_ns - answer.arrived_ns
+        there_ns = (answer.arrived_ns + answer.sent_ns) // 2
         here_ns = (sent_ns + back_ns) // 2
         return ClockOffset(
             offset_ns=there_ns - here_ns,
             uncertainty_ns=(back_ns - sent_ns - held_ns + 1) // 2,
             at_ns=here_ns,
-            wall_ahead_ns=answer["realtime_ns"] - there_ns,
+            wall_ahead_ns=answer.realtime_ns - there_ns,
             wall_uncertainty_ns=(held_ns + 1) // 2,
         )

@@ -4,21 +4,33 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from airtoll.agent.connection import Connection, LostError
+from pydantic import BaseModel, TypeAdapter
+
+from airtoll.agent.connection import Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
 
 STREAMS: Final = ("stdout", "stderr")
 
 
+class _Started(BaseModel):
+    pid: int
+
+
+_STARTED: Final = TypeAdapter(_Started)
+_SECONDS: Final = TypeAdapter(float | None)
+
+
 class AgentProcess:
     """A command that an agent runs. Its output is kept here, so a command never waits for its reader."""
 
-    def __init__(self, connection: Connection, argv: Sequence[str], *, stdin: bool = False) -> None:
-        """Start the command. Raises LostError without a connection."""
+    def __init__(
+        self, connection: Connection, argv: Sequence[str], *, stdin: bool = False, root: bool = True
+    ) -> None:
+        """Start the command, which may be root if the agent is. Raises LostError without a connection."""
         self.args = list(argv)
         self._connection = connection
         self._changed = threading.Condition()
@@ -29,23 +41,25 @@ class AgentProcess:
         self.returncode: int | None = None
         self.number = connection.listen("process", self._take)
         try:
-            answer = connection.ask("start", process=self.number, argv=self.args, stdin=stdin)
+            answer = connection.ask(
+                "start", shape=_STARTED, process=self.number, argv=self.args, stdin=stdin, root=root
+            )
         except BaseException:
             connection.forget("process", self.number)
             raise
-        self.pid: int = answer.value["pid"]
+        self.pid: int = answer.value.pid
 
-    def _take(self, event: Mapping[str, Any], body: bytes) -> None:
+    def _take(self, event: Head | Lost, body: bytes) -> None:
         with self._changed:
-            if "lost" in event:
-                self._lost = event["lost"]
+            if isinstance(event, Lost):
+                self._lost = event.why
                 self._open.clear()
-            elif "stream" in event:
-                self._output[event["stream"]] += body
-                if event.get("end"):
-                    self._open.discard(event["stream"])
+            elif event.stream is not None:
+                self._output[event.stream] += body
+                if event.end:
+                    self._open.discard(event.stream)
             else:
-                status = event["exit"]
+                status = event.exit
                 self.returncode = -signal.SIGKILL if status is None else status
             self._changed.notify_all()
 
@@ -128,7 +142,7 @@ class AgentProcess:
 
     def cpu_s(self) -> float:
         """CPU time of all threads of the command; 0 if it has ended."""
-        return float(self._connection.ask("process_cpu", process=self.number).value or 0.0)
+        return self._connection.ask("process_cpu", shape=_SECONDS, process=self.number).value or 0.0
 
     def __enter__(self) -> "AgentProcess":
         return self

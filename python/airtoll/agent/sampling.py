@@ -1,15 +1,37 @@
 """Readings that an agent takes of its host at a fixed rate, without a process per reading."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from airtoll.agent.connection import Connection, LostError
+from pydantic import BaseModel, FiniteFloat, TypeAdapter
+
+from airtoll.agent.connection import Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
-from airtoll.host import ChannelTimes, HostReading, PeerStatistics, RadioRate
+from airtoll.host import ChannelTimes, Count, HostEvent, HostReading, PeerStatistics
+
+
+class _Radio(BaseModel):
+    peers: dict[str, PeerStatistics] | None = None
+    channel: ChannelTimes | None = None
+
+
+class _Row(BaseModel):
+    """A reading of the agent, which may contain more."""
+
+    t_ns: Count
+    idle_s: tuple[FiniteFloat, ...] = ()
+    steal_s: tuple[FiniteFloat, ...] = ()
+    energy_uj: tuple[Count | None, ...] = ()
+    available_bytes: Count | None = None
+    carrier: dict[str, bool | None] = {}
+    radios: dict[str, _Radio] = {}
+    events: tuple[HostEvent, ...] = ()
+
+
+_ROWS: Final = TypeAdapter(list[_Row])
 
 
 class AgentSampling:
@@ -20,7 +42,7 @@ class AgentSampling:
     ) -> None:
         self._connection = connection
         self._asked: dict[str, Any] = {"rate_hz": rate_hz, "interfaces": list(interfaces), "machine": machine}
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[_Row] = []
         self._lost: str | None = None
         self._lock = threading.Lock()
 
@@ -51,46 +73,23 @@ class AgentSampling:
                 raise LostError(f"host {self._connection.name}: {self._lost}")
             return [_reading(row) for row in self._rows]
 
-    def _take(self, head: Mapping[str, Any], _body: bytes) -> None:
+    def _take(self, event: Head | Lost, _body: bytes) -> None:
         with self._lock:
-            if "lost" in head:
-                self._lost = head["lost"]
+            if isinstance(event, Lost):
+                self._lost = event.why
             else:
-                self._rows += head["rows"]
+                self._rows += _ROWS.validate_python(event.rows)
 
 
-def _reading(row: Mapping[str, Any]) -> HostReading:
-    radios = row.get("radios", {})
+def _reading(row: _Row) -> HostReading:
     return HostReading(
-        at_ns=row["t_ns"],
-        idle_s=tuple(row.get("idle_s", ())),
-        steal_s=tuple(row.get("steal_s", ())),
-        energy_j=tuple(energy_uj / 1e6 for energy_uj in row.get("energy_uj", ()) if energy_uj is not None),
-        available_b=row.get("available_bytes"),
-        carriers=row.get("carrier", {}),
-        peers={
-            name: {mac: _peer(values) for mac, values in radio["peers"].items()}
-            for name, radio in radios.items()
-            if "peers" in radio
-        },
-        channels={
-            name: ChannelTimes(**_chosen(radio["channel"], ChannelTimes))
-            for name, radio in radios.items()
-            if "channel" in radio
-        },
-        events=tuple(row.get("events", ())),
+        at_ns=row.t_ns,
+        idle_s=row.idle_s,
+        steal_s=row.steal_s,
+        energy_j=tuple(energy_uj / 1e6 for energy_uj in row.energy_uj if energy_uj is not None),
+        available_b=row.available_bytes,
+        carriers=row.carrier,
+        peers={name: radio.peers for name, radio in row.radios.items() if radio.peers is not None},
+        channels={name: radio.channel for name, radio in row.radios.items() if radio.channel is not None},
+        events=row.events,
     )
-
-
-def _peer(values: Mapping[str, Any]) -> PeerStatistics:
-    rates = {
-        way: RadioRate(**_chosen(values[way], RadioRate)) for way in ("tx_rate", "rx_rate") if way in values
-    }
-    links = {number: _peer(link) for number, link in values.get("links", {}).items()}
-    return PeerStatistics(**{**_chosen(values, PeerStatistics), **rates, "links": links})
-
-
-def _chosen(values: Mapping[str, Any], of: type[PeerStatistics | ChannelTimes | RadioRate]) -> dict[str, Any]:
-    """The values that are fields of the class: the agent may report more."""
-    known = {field.name for field in fields(of)}
-    return {name: value for name, value in values.items() if name in known}

@@ -18,8 +18,19 @@ class NamespaceHost(AgentHost):
     for any reason, the kernel kills all of them.
     """
 
-    def __init__(self, name: str, emulator_pid: int, namespace_fd: int, *, user_namespace: bool) -> None:
-        """`namespace_fd`: the emulator's file descriptor of the host's network namespace."""
+    def __init__(
+        self,
+        name: str,
+        emulator_pid: int,
+        namespace_fd: int,
+        *,
+        user_namespace: bool,
+        is_disposable: bool,
+    ) -> None:
+        """`namespace_fd`: the emulator's file descriptor of the host's network namespace.
+
+        `is_disposable`: whether the machine is a guest (`AgentHost`).
+        """
         self.namespace = f"/proc/{emulator_pid}/fd/{namespace_fd}"
         agent = str(binary.local())
         enter = [
@@ -30,6 +41,7 @@ class NamespaceHost(AgentHost):
             "--",
         ]
         super().__init__(Connection(name, [*enter, agent, "serve"]))
+        self.is_disposable = is_disposable
 
 
 def python_command(program: str) -> list[str]:

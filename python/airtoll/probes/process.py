@@ -25,9 +25,12 @@ GRACE_S = 10.0
 
 
 @contextmanager
-def started(host: Host, argv: Sequence[str]) -> Iterator[Process]:
-    """Start a command on the host. Leaving the context kills the command if it still runs."""
-    with host.popen(argv) as process:
+def started(host: Host, argv: Sequence[str], *, root: bool = False) -> Iterator[Process]:
+    """Start a command on the host. Leaving the context kills the command if it still runs.
+
+    `root`: whether the command may be root.
+    """
+    with host.popen(argv, root=root) as process:
         try:
             yield process
         finally:
@@ -36,7 +39,9 @@ def started(host: Host, argv: Sequence[str]) -> Iterator[Process]:
 
 
 @contextmanager
-def serving(host: Host, argv: Sequence[str], transport: Transport, port: int, what: str) -> Iterator[Process]:
+def serving(
+    host: Host, argv: Sequence[str], transport: Transport, port: int, what: str, *, root: bool = False
+) -> Iterator[Process]:
     """Start a server and enter the context when the server listens on the port or has already exited.
 
     The kernel's table is read because neither iperf3 -J nor sockperf reports in time that it is ready. A client that
@@ -45,7 +50,7 @@ def serving(host: Host, argv: Sequence[str], transport: Transport, port: int, wh
     """
     if host.listens(transport, port):
         raise AirtollError(f"{what}: port {port} is in use")
-    with started(host, argv) as server:
+    with started(host, argv, root=root) as server:
         if not host.listens(transport, port, LISTEN_TIMEOUT_S, server):
             try:
                 # A server that has exited never listens: the host may answer before it reports the exit.
@@ -72,7 +77,7 @@ def read_report(model: type[ReportT], output: bytes, who: str, tool: str, compla
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
     """Stdout and stderr of a short command, whether it succeeds or not. Raises AirtollError if it hangs."""
     try:
-        done = host.run(argv, GRACE_S)
+        done = host.run(argv, GRACE_S, root=False)
     except subprocess.TimeoutExpired:
         raise AirtollError(f"'{argv[0]}' on {host.name} did not end within {GRACE_S:.1f} s") from None
     return done.stdout + done.stderr

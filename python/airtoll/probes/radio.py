@@ -136,7 +136,7 @@ def _of_radio(readings: Sequence[HostReading]) -> Iterator[RadioValue]:
     if (share := _busy_percent(opening, closing)) is not None:
         yield "channel_busy", "%", share
     if any(reading.peers for reading in readings):
-        own = [event for reading in readings[1:] for event in reading.events if "interface" in event]
+        own = [event for reading in readings[1:] for event in reading.events if event.interface is not None]
         yield "link_events", "1", float(len(own))
 
 

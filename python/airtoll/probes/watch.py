@@ -14,7 +14,7 @@ probe.
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -90,9 +90,13 @@ class InterfaceEvents:
         self._sampling.close()
         found = [
             {
-                "at_s": round((event["t_ns"] - sampled.readings[0].at_ns) / NS_PER_S, 3),
+                "at_s": round((event.t_ns - sampled.readings[0].at_ns) / NS_PER_S, 3),
                 "host": role,
-                **{key: value for key, value in event.items() if key not in ("t_ns", "interface")},
+                **{
+                    key: value
+                    for key, value in asdict(event).items()
+                    if key not in ("t_ns", "interface") and value is not None
+                },
             }
             for role, sampled in self._sampled.items()
             for reading in sampled.readings[1:]

@@ -31,8 +31,8 @@ enum Request {
     Start {
         process: u32,
         argv: Vec<String>,
-        #[serde(default)]
         stdin: bool,
+        root: bool,
     },
     /// Sends a signal to a command or its group.
     Signal { process: u32, signal: i32, group: bool },
@@ -74,7 +74,7 @@ enum Request {
     Folder,
     /// Keeps a command that restores the host at the end of the connection.
     AtEnd { number: u32, argv: Vec<String> },
-    /// Forgets it by its file. If the agent that keeps the command is running it, waits for its end.
+    /// Forgets it by its file in the folder of an agent. If that agent is running the command, waits for its end.
     ForgetAtEnd { file: PathBuf },
     /// Starts to sample.
     Sample {
@@ -188,9 +188,12 @@ impl Session {
     /// Answers a request that does not wait.
     fn now(&mut self, request: Request, body: &[u8], arrived_ns: u64) -> io::Result<Value> {
         match request {
-            Request::Start { process, argv, stdin } => {
-                self.processes.start(process, &argv, stdin, &self.output)
-            }
+            Request::Start {
+                process,
+                argv,
+                stdin,
+                root,
+            } => self.processes.start(process, &argv, stdin, root, &self.output),
             Request::Signal {
                 process,
                 signal,
