@@ -3,6 +3,8 @@
 import os
 import platform
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +92,37 @@ def test_a_refused_key_is_one_line_with_its_remedy(way: Ssh, tmp_path: Path) -> 
     (tmp_path / "authorized").write_text("")
     with pytest.raises(UsageError, match=r"^host sta \(board\): ssh requires a key or an agent"):
         way.connect()
+
+
+HOLD = """
+import sys
+from airtoll.agent.ssh import Ssh
+way = Ssh("sta", "board")
+print(way._folder.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    holders = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        for _ in range(2)
+    ]
+    folders = [Path(holder.stdout.readline().decode().strip()) for holder in holders if holder.stdout]
+    holders[0].kill()
+    holders[0].communicate()
+    assert all(folder.is_dir() for folder in folders)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Ssh("sta", "board") as way:
+        own = Path(way._folder.name)
+        assert set(tmp_path.iterdir()) == {folders[1], own}
+    holders[1].communicate()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_host_that_cannot_be_reached_is_lost() -> None:

@@ -6,13 +6,16 @@ The system's OpenSSH does the rest: known hosts, keys, agents, jump hosts and ev
 connections to a host share one, which ends with `Ssh.close`.
 """
 
+import fcntl
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from shlex import join, quote
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
 
 from airtoll.agent import binary
@@ -25,6 +28,9 @@ CONNECT_TIMEOUT_S: Final = 10
 """Time for the first connection to a host."""
 
 _COPY_TIMEOUT_S: Final = 120.0
+
+_FOLDER: Final = "airtoll-ssh-"
+"""The first part of the name of a folder with the sockets of ssh(1)."""
 
 SUDO: Final = ("sudo", "-n")
 """How the agent becomes root without a password."""
@@ -77,6 +83,39 @@ mv "$FILE.$$" "$FILE"
 """
 
 
+def _folder_of_sockets() -> tuple[TemporaryDirectory[str], int]:
+    """A new folder and the descriptor of its lock, which ends with this process.
+
+    Removes the folders that killed processes of this user left.
+    """
+    for path in Path(gettempdir()).glob(f"{_FOLDER}*"):
+        if (left := _locked(path)) is not None:
+            if os.fstat(left).st_uid == os.geteuid():
+                shutil.rmtree(path, ignore_errors=True)
+            os.close(left)
+    while True:
+        folder = TemporaryDirectory(prefix=_FOLDER)
+        if (lock := _locked(Path(folder.name))) is not None:
+            if os.path.exists(folder.name):
+                return folder, lock
+            os.close(lock)
+        folder.cleanup()  # another process took it for one that was left
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor that locks the folder; None if another process has locked it, or if it cannot be opened."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
 class Ssh:
     """The way to one host."""
 
@@ -87,7 +126,10 @@ class Ssh:
         self.name = name
         self._destination = destination
         self._become = list(become)
-        self._folder = TemporaryDirectory(prefix="airtoll-ssh-")
+        self._folder, lock = _folder_of_sockets()
+        self._held = ExitStack()
+        self._held.callback(os.close, lock)
+        self._held.callback(self._folder.cleanup)
         # The path of a socket has at most 108 octets.
         self._options = [
             *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_TIMEOUT_S}"),
@@ -124,7 +166,7 @@ class Ssh:
         argv = ["ssh", *self._options, "-O", "exit", "--", self._destination]
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
-        self._folder.cleanup()
+        self._held.close()
 
     def _served_or_copied(self, owner: Sequence[str]) -> AgentHost:
         """The agent, which is copied if the host does not have it."""
