@@ -104,6 +104,20 @@ def test_a_result_is_resumed_with_the_inventory_that_began_it(
     assert (done.returncode, one_line(done)) == (2, "none.toml: cannot be read: No such file or directory")
 
 
+def test_a_result_directory_does_not_choose_radios(airtoll: Airtoll, tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL_STUDY.replace('lab = "air"', 'lab = "linux"'))
+    plan = expand(load_study(file), radios=("phy0", "phy1"))
+    Result.create(tmp_path / "result", file.read_text(), plan, "linux", quick=False).close()
+    begun = "--resume: result was begun with --radios phy0,phy1: use the same radios"
+    for given in ((), ("--radios", "phy0,phy2")):
+        done = airtoll("run", "--resume", "result", *given)
+        assert (done.returncode, one_line(done)) == (2, begun)
+    done = airtoll("run", "--resume", "result", "--radios", "phy0,phy1")
+    assert done.returncode == 2
+    assert begun not in one_line(done)  # this machine does not have them
+
+
 def test_a_destination_is_no_option_of_ssh(tmp_path: Path) -> None:
     for destination in (f"-oProxyCommand=touch {tmp_path}/ran", f"-F{tmp_path}/config"):
         with Ssh("sta", destination) as way, pytest.raises(AirtollError):

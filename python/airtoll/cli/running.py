@@ -38,6 +38,7 @@ from airtoll.store.recorder import Performer
 from airtoll.store.side_by_side import OnCores
 from airtoll.study import Plan, estimate_s, expand, find_study, load_study, varying_factors
 from airtoll.study.plan import check_has_machines
+from airtoll.study.quantity import one_line
 
 
 def perform(
@@ -125,22 +126,22 @@ def _stored(
 ) -> tuple[str, Plan]:
     """The study and the plan of the result to complete.
 
-    Raises UsageError if the inventory is not the one with which the result was begun.
+    The directory may come from a stranger, so it chooses neither machines nor radios. Raises UsageError if the
+    inventory or the radios are not those with which the result was begun.
     """
     if not directory.is_dir():
         raise UsageError(f"--resume: {directory} is not a result directory; usage: airtoll run --resume DIR")
-    given = {
-        "--lab": lab_name is not None,
-        "--clock": clock is not None,
-        "--radios": radios is not None,
-        "--quick": quick,
-    }
+    given = {"--lab": lab_name is not None, "--clock": clock is not None, "--quick": quick}
     if any(given.values()):
         option = next(option for option, is_given in given.items() if is_given)
         raise UsageError(f"{option}: the plan in {directory} cannot change")
     stored = Result.open(directory)
     if not stored.plan.runs:
         raise UsageError(f"--resume: the plan in {directory} has no runs")
+    if (radios or ()) != stored.plan.radios:
+        begun = ",".join(stored.plan.radios)
+        words = f"with --radios {quote(one_line(begun, most=4096))}" if begun else "without radios"
+        raise UsageError(f"--resume: {directory} was begun {words}: use the same radios")
     if inventory is not None:
         check_has_machines(stored.plan_record.lab)
         if stored.plan.inventory_sha256 not in (None, digest(inventory)):  # None: an earlier version
@@ -207,6 +208,8 @@ def _record(
 def _kept(result: Result, inventory: Path | None) -> str:
     done = len(result.finished())
     again = f"airtoll run --resume {quote(str(result.directory))}"
+    if result.plan.radios:
+        again += f" --radios {quote(','.join(result.plan.radios))}"
     if inventory is not None:
         again += f" --inventory {quote(str(inventory))}"
     return f"{done} of {len(result.plan.runs)} runs are kept; to continue: {again}"
