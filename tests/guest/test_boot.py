@@ -129,7 +129,7 @@ def test_a_stopped_guest_ends_at_once(kernel: recipe.Kernel, tmp_path: Path) -> 
     assert time.monotonic() - began_s < 10
 
 
-def processes_of(kernel: recipe.Kernel) -> set[int]:
+def guest_processes() -> set[int]:
     """The processes of guests."""
     found = set()
     for entry in Path("/proc").iterdir():
@@ -138,15 +138,14 @@ def processes_of(kernel: recipe.Kernel) -> set[int]:
                 argv = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if str(kernel.file).encode() in argv or argv[0].endswith(b"uml-userspace"):
+            if b"rootfstype=hostfs" in argv or argv[0].endswith(b"uml-userspace"):
                 found.add(int(entry.name))
     return found
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_a_guest_ends_with_the_process_that_booted_it(
-    kernel: recipe.Kernel, tmp_path: Path, sent: signal.Signals
-) -> None:
+def test_a_guest_ends_with_the_process_that_booted_it(tmp_path: Path, sent: signal.Signals) -> None:
     spin = tmp_path / "spin"
     spin.write_text("#!/bin/sh\necho started > /run/job/started\nwhile :; do :; done\n")
     spin.chmod(0o755)
@@ -156,17 +155,17 @@ def test_a_guest_ends_with_the_process_that_booted_it(
         f"job = {{'task': 'shell', 'environment': {{'SHELL': {str(spin)!r}}}}}\n"
         f"boot.perform(recipe.built(), job, Path({str(tmp_path)!r}))\n"
     )
-    before = processes_of(kernel)
+    before = guest_processes()
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
         deadline_s = time.monotonic() + 60
         while not (tmp_path / "started").exists():
             assert parent.poll() is None
             assert time.monotonic() < deadline_s
             time.sleep(0.05)
-        own = processes_of(kernel) - before
+        own = guest_processes() - before
         assert own
         os.kill(parent.pid, sent)
         parent.wait()
-        while own & processes_of(kernel):
+        while own & guest_processes():
             assert time.monotonic() < deadline_s, "processes of the guest remain"
             time.sleep(0.05)

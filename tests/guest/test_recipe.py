@@ -2,12 +2,13 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from airtoll.errors import UsageError
-from airtoll.guest import build, recipe
+from airtoll.guest import boot, build, recipe
 
 
 @pytest.fixture
@@ -43,12 +44,26 @@ def test_root_runs_no_kernel_that_another_user_can_write(monkeypatch: pytest.Mon
     assert recipe.needed() == kernel
     for path in (kernel.file, kernel.file.parent):
         os.chown(path, 65534, -1)
-        with pytest.raises(UsageError, match=rf"^{path}: root does not run a guest"):
+        with pytest.raises(UsageError, match=rf"^{path}: belongs to another user, and airtoll runs it"):
             recipe.needed()
         os.chown(path, 0, -1)
     kernel.file.chmod(0o766)
-    with pytest.raises(UsageError, match=rf"^{kernel.file}: root does not run a guest"):
+    with pytest.raises(
+        UsageError, match=rf"^{kernel.file}: other users can write to it, and airtoll runs it"
+    ):
         recipe.needed()
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_kernel_that_was_checked_runs_even_if_another_file_gets_its_name() -> None:
+    kernel = put_kernel("#!/bin/sh\necho checked\n")
+    kernel.file.chmod(0o755)
+    with kernel.opened() as descriptor:
+        kernel.file.unlink()
+        kernel.file.write_text("#!/bin/sh\necho replaced\n")
+        argv = boot.command(descriptor, "virtual", None)
+        done = subprocess.run(argv, pass_fds=[descriptor], stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"checked\n"
 
 
 @pytest.mark.parametrize(("part", "other"), [("configuration", "CONFIG_64BIT=y\n"), ("patches", [])])

@@ -11,8 +11,8 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airtoll import ownership
 from airtoll.errors import UsageError
-from airtoll.labs import inventory
 from airtoll.labs.hosts import Hosts
 from airtoll.labs.inventory import AccessPointTable, HostTable, Inventory, load_inventory, schema_text
 from airtoll.study.cell import Cell
@@ -171,14 +171,14 @@ def test_files_that_others_can_write_choose_no_commands(
     with pytest.raises(UsageError, match=f"^{file}: other users can write to it, .*: chmod go-w {file}$"):
         load(tmp_path, text)
     file.chmod(0o660)
-    monkeypatch.setattr(inventory, "_is_private", lambda _gid, _uid: True)
+    monkeypatch.setattr(ownership, "_is_private", lambda _gid, _uid: True)
     load(tmp_path, text)
-    monkeypatch.setattr(inventory, "_is_private", lambda _gid, _uid: False)
+    monkeypatch.setattr(ownership, "_is_private", lambda _gid, _uid: False)
     with pytest.raises(UsageError, match=f"^{file}: other users can write to it"):
         load(tmp_path, text)
     file.chmod(0o600)
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
-    monkeypatch.setattr(inventory, "ROOT", file.stat().st_uid + 2)
+    monkeypatch.setattr(ownership, "ROOT", file.stat().st_uid + 2)
     with pytest.raises(UsageError, match="belongs to another user, and it chooses commands"):
         load(tmp_path, text)
     monkeypatch.setenv("SUDO_UID", str(file.stat().st_uid))

@@ -25,7 +25,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel, FiniteFloat, TypeAdapter
+
 from airtoll.clock import Clock
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.guest import recipe
 from airtoll.guest.job import EVENT, OUTCOME, TASK, TEMPORARY
@@ -52,6 +55,16 @@ _MAX_QUEUE: Final = 100_000
 
 _ASKED_S: Final = 2.0  # time for the kernel to name the running program, counted as STILL_S
 _LAST_LINES: Final = 12
+
+
+class _Outcome(BaseModel):
+    virtual_s: FiniteFloat
+    error: str | None = None
+    exit_code: int = AirtollError.exit_code
+
+
+_EVENT: Final[TypeAdapter[Mapping[str, Any]]] = TypeAdapter(dict[str, FiniteFloat | str])
+_OUTCOME: Final = TypeAdapter(_Outcome)
 
 
 class GuestError(AirtollError):
@@ -89,13 +102,16 @@ def environment() -> dict[str, str]:
     }
 
 
-def command(kernel: Path, clock: Clock, core: int | None, radios: int = 0) -> list[str]:
-    """The command that boots a guest whose job is in the working directory. `radios` is as in `perform`."""
+def command(kernel: int, clock: Clock, core: int | None, radios: int = 0) -> list[str]:
+    """The command that boots a guest whose job is in the working directory.
+
+    `kernel` is a descriptor that the command inherits: `recipe.Kernel.opened`. `radios` is as in `perform`.
+    """
     virtual = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S * 10**9}"] if clock == "virtual" else []
     return [
         *("setpriv", "--pdeathsig", "KILL", "--"),
         *(("taskset", "--cpu-list", str(core)) if core is not None else ()),
-        str(kernel),
+        f"/proc/self/fd/{kernel}",
         *("rootfstype=hostfs", "rootflags=/", "ro", f"mem={MEMORY_MIB}M", "uml_dir=/proc/self/cwd/"),
         *("con=null", "con0=fd:0,fd:1", "quiet", "loglevel=3", "seccomp=on", "norandmaps", "panic=-1"),
         *virtual,
@@ -133,9 +149,10 @@ def perform(
     (directory / TASK).write_text(json.dumps(written), encoding="utf-8")
     started, began_s = datetime.now(UTC), time.monotonic()
     console = _Console(on_event)
-    with _own_core() as core:
+    with _own_core() as core, kernel.opened() as descriptor:
         process = subprocess.Popen(
-            command(kernel.file, clock, core, radios),
+            command(descriptor, clock, core, radios),
+            pass_fds=[descriptor],
             cwd=directory,
             env=memory_environment(),
             stdin=subprocess.DEVNULL,
@@ -148,7 +165,7 @@ def perform(
         finally:
             _end(process)
     outcome = _outcome(directory / OUTCOME, console)
-    return Ended(started, datetime.now(UTC), time.monotonic() - began_s, outcome["virtual_s"])
+    return Ended(started, datetime.now(UTC), time.monotonic() - began_s, outcome.virtual_s)
 
 
 @contextmanager
@@ -179,7 +196,13 @@ def shell(kernel: recipe.Kernel, clock: Clock) -> None:
     with tempfile.TemporaryDirectory(prefix="airtoll-shell-") as directory:
         job = {"task": "shell", "environment": environment() | _terminal()}
         (Path(directory) / TASK).write_text(json.dumps(job), encoding="utf-8")
-        process = subprocess.Popen(command(kernel.file, clock, None), cwd=directory, env=memory_environment())
+        with kernel.opened() as descriptor:
+            process = subprocess.Popen(
+                command(descriptor, clock, None),
+                pass_fds=[descriptor],
+                cwd=directory,
+                env=memory_environment(),
+            )
         try:
             process.wait()
         finally:
@@ -216,7 +239,8 @@ class _Console:
             line = raw.decode(errors="replace").rstrip()
             before, mark, event = line.partition(EVENT)
             if mark:
-                self._on_event(json.loads(event))
+                with suppress(AirtollError):  # another program may print between the parts of a line
+                    self._on_event(read_json(_EVENT, event, "an event of the guest"))
                 line = before
             if line.strip():
                 self.last.append(line)
@@ -297,14 +321,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _outcome(outcome_file: Path, console: _Console) -> dict[str, Any]:
+def _outcome(outcome_file: Path, console: _Console) -> _Outcome:
     """The outcome of the job. Raises the job's error, or GuestError if the guest ended without an outcome."""
     try:
-        outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        outcome = read_json(_OUTCOME, outcome_file.read_bytes(), OUTCOME)
+    except (OSError, AirtollError):
         last = " | ".join(list(console.last)[-3:]) or "it printed nothing"
         raise GuestError(f"the guest ended before its job: {last}") from None
-    if "error" in outcome:
-        kind = UsageError if outcome["exit_code"] == UsageError.exit_code else AirtollError
-        raise kind(outcome["error"])
+    if outcome.error is not None:
+        kind = UsageError if outcome.exit_code == UsageError.exit_code else AirtollError
+        raise kind(outcome.error)
     return outcome

@@ -8,13 +8,19 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, Self
 
-from airtoll.errors import UsageError
+from pydantic import BaseModel, TypeAdapter
+
+from airtoll.documents import read_json
+from airtoll.errors import AirtollError, UsageError
+from airtoll.ownership import check_owner
 
 SUITE: Final = "trixie-backports"
 """Debian's suite with the source package. Older kernels intercept system calls by ptrace, which takes twice as long."""
@@ -31,6 +37,15 @@ FACTS: Final = "guest.json"
 _FILES: Final = files("airtoll.guest") / "kernel"
 
 
+class _Facts(BaseModel):
+    package: str
+    version: str
+    sha256: str
+
+
+_FACTS: Final = TypeAdapter(_Facts)
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A built kernel."""
@@ -45,12 +60,27 @@ class Kernel:
     def read(cls, directory: Path) -> Self | None:
         """The kernel in this directory, or None if it has none."""
         try:
-            facts = json.loads((directory / FACTS).read_text(encoding="utf-8"))
+            facts = read_json(_FACTS, (directory / FACTS).read_bytes(), FACTS)
             file = directory / KERNEL
             size = file.stat().st_size
-            return cls(file, facts["package"], facts["version"], facts["sha256"], size)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, AirtollError):
             return None
+        return cls(file, facts.package, facts.version, facts.sha256, size)
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """A descriptor of the file, which no other user can change. Another file may get its name, but is not run.
+
+        Raises UsageError with the remedy if another user can change it or the files of its folder.
+        """
+        descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            of_path = {self.file.parent: self.file.parent.stat(), self.file: os.fstat(descriptor)}
+            for path, found in of_path.items():
+                check_owner(path, found, "airtoll runs it", "run airtoll as its owner, or set XDG_CACHE_HOME")
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def describe(self) -> str:
         """The text of its `FACTS` file."""
@@ -91,15 +121,8 @@ def needed() -> Kernel:
     kernel = built()
     if kernel is None or unsupported() is not None:
         raise UsageError(f"the virtual clock: {missing()}")
-    if os.geteuid() == 0:
-        for path in (kernel.file.parent, kernel.file):
-            found = path.stat()
-            if found.st_uid != 0 or found.st_mode & 0o022:
-                raise UsageError(
-                    f"{path}: root does not run a guest that another user can write: run airtoll as the owner, or name "
-                    "another place with XDG_CACHE_HOME"
-                )
-    return kernel
+    with kernel.opened():
+        return kernel
 
 
 @cache

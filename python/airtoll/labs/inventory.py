@@ -4,15 +4,12 @@ docs/reference/inventory.schema.json derives from the models:
 `python -c "from airtoll.labs.inventory import *; print(schema_text(), end='')" > docs/reference/inventory.schema.json`.
 """
 
-import grp
 import hashlib
 import json
 import os
-import pwd
 import re
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -28,14 +25,12 @@ from pydantic_core import PydanticCustomError
 
 from airtoll.errors import UsageError
 from airtoll.host import OperatingSystem
+from airtoll.ownership import check_owner
 from airtoll.study.factors import Ip
 from airtoll.study.quantity import one_line, show
 from airtoll.study.schema import schema_of
 from airtoll.study.toml import read_toml
 from airtoll.study.values import did_you_mean
-
-ROOT: Final = 0
-"""The user id of root."""
 
 LOCAL: Final = "local"
 """The address of the machine that runs airtoll."""
@@ -231,36 +226,6 @@ class Inventory(_Table):
         return {where: address for where, address in given.items() if address is not None}
 
 
-def check_owner(file: Path) -> None:
-    """Raise UsageError if another user than root can write to a file that chooses commands.
-
-    A file that does not exist is not checked. Under sudo(8), the caller's own file is accepted.
-    """
-    try:
-        status = file.stat()
-    except OSError:
-        return
-    callers = {ROOT, os.geteuid(), *([int(uid)] if (uid := os.environ.get("SUDO_UID", "")).isdigit() else [])}
-    name = one_line(str(file), most=4096)
-    if status.st_uid not in callers:
-        raise UsageError(
-            f"{name}: belongs to another user, and it chooses commands: copy it, and read the copy"
-        )
-    if status.st_mode & (0o002 if _is_private(status.st_gid, status.st_uid) else 0o022):
-        raise UsageError(
-            f"{name}: other users can write to it, and it chooses commands: chmod go-w {quote(name)}"
-        )
-
-
-def _is_private(gid: int, uid: int) -> bool:
-    """Whether the group is the user's own: many systems create such groups, and let them write to new files."""
-    try:
-        group, user = grp.getgrgid(gid), pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return False
-    return group.gr_name == user and not set(group.gr_mem) - {user}
-
-
 _TABLES: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     (): Inventory,
     ("hosts", "ROLE"): HostTable,
@@ -279,8 +244,8 @@ def load_inventory(path: Path) -> Inventory:
     try:
         inventory = _beside(Inventory.model_validate(words), path.parent)
         for each in (path, inventory.labgrid, *(host.ssh_config for host in inventory.hosts.values())):
-            if each is not None:
-                check_owner(each)
+            if each is not None and each.exists():
+                check_owner(each, each.stat(), "it chooses commands", "copy it, and read the copy")
         return inventory
     except ValidationError as error:
         # A misspelt key is also reported as missing: show the misspelling first.

@@ -8,12 +8,11 @@ never twice at the same time, and it must have no effect on a host that has alre
 Only the user can read the journal, because a command's standard input may contain passphrases.
 """
 
-import base64
 import fcntl
 import hashlib
-import json
 import os
 import pwd
+import re
 import secrets
 import socket
 import stat
@@ -23,8 +22,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Annotated, Final, Protocol, Self
 
+from pydantic import Base64Bytes, Field, TypeAdapter
+
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import last_words
 from airtoll.study.quantity import one_line
@@ -59,8 +61,8 @@ class Restoring:
 
     what: str  # the object that the command restores: "the wireless configuration"
     host: str
-    argv: tuple[str, ...]
-    stdin: bytes = field(default=b"", repr=False)
+    argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    stdin: Base64Bytes = field(default=b"", repr=False)
     kept: str = ""  # the identifier of the command at the agent that runs it if the connection ends
 
     def run(self, host: Runner) -> None:
@@ -74,6 +76,9 @@ class Restoring:
         if done.returncode != 0:
             words = last_words(done.stderr, done.stdout)
             raise AirtollError(f"host {self.host}: restoring {self.what}: {words}")
+
+
+_RESTORING: Final = TypeAdapter(Restoring)
 
 
 class HostChange:
@@ -95,7 +100,7 @@ class HostJournal:
     """The changes of the hosts of an inventory. No other process can open the journal at the same time."""
 
     def __init__(self, inventory: Path) -> None:
-        """Open the journal. Raises UsageError if another airtoll has it open or another user can write to it.
+        """Open the journal. Raises UsageError if another airtoll has it open or another user can access it.
 
         Raises AirtollError if it cannot be written.
         """
@@ -209,11 +214,13 @@ def folder(inventory: Path, kind: str = "restore") -> Path:
 
 
 def _check_own(folder: Path) -> None:
-    """Raise UsageError unless only this user can write to the folder: its commands run with this user's rights."""
+    """Raise UsageError unless only this user can access the folder: its commands run with this user's rights, and may
+    contain passphrases.
+    """
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise UsageError(
-            f"{folder}: another user can write to the journal: run airtoll as the owner of the folder, or name another "
+            f"{folder}: another user can access the journal: run airtoll as the owner of the folder, or name another "
             "place with XDG_STATE_HOME"
         )
 
@@ -243,24 +250,18 @@ def pending(inventory: Path) -> list[Restoring]:
 
 def _files(folder: Path) -> list[Path]:
     """The files of the changes, the latest first."""
-    return sorted(folder.glob("[0-9]*.json"), reverse=True)
+    return sorted(
+        (file for file in folder.glob("*.json") if re.fullmatch(r"[0-9]{6,18}", file.stem)), reverse=True
+    )
 
 
 def _write(file: Path, restoring: Restoring) -> None:
-    content = json.dumps(
-        {
-            "what": restoring.what,
-            "host": restoring.host,
-            "argv": restoring.argv,
-            "stdin": base64.b64encode(restoring.stdin).decode("ascii"),
-            "kept": restoring.kept,
-        }
-    )
+    content = _RESTORING.dump_json(restoring)
     new = file.with_suffix(".new")
     with suppress(FileNotFoundError):
         new.unlink()
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+    with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -270,13 +271,11 @@ def _write(file: Path, restoring: Restoring) -> None:
 
 def _read(file: Path) -> Restoring:
     with reporting(file):
-        content = file.read_text(encoding="utf-8")
+        content = file.read_bytes()
     try:
-        words = json.loads(content)
-        stdin = base64.b64decode(words["stdin"])
-        return Restoring(words["what"], words["host"], tuple(words["argv"]), stdin, words.get("kept", ""))
-    except (ValueError, KeyError, TypeError):
-        raise AirtollError(f"{file}: is damaged: restore the host by hand, then delete the file") from None
+        return read_json(_RESTORING, content, f"{file}: is damaged")
+    except AirtollError as error:
+        raise AirtollError(f"{error}: restore the host by hand, then delete the file") from None
 
 
 @contextmanager

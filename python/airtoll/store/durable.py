@@ -16,6 +16,7 @@ import stat
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
@@ -139,16 +140,19 @@ def sums_of(digests: Mapping[str, str]) -> str:
     return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
 
-def check_regular(path: Path) -> None:
-    """Raise OSError unless the path is a file with an end: reading a device or a pipe may never end."""
-    if not stat.S_ISREG(path.stat().st_mode):
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file with an end: reading a device or a pipe may never end. Raises OSError."""
+    # Opening a pipe waits for its writer unless the descriptor does not block.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
         raise OSError(errno.EINVAL, "not a regular file")
+    return file
 
 
 def sha256(path: Path) -> str:
     """SHA-256 of the file, in hexadecimal. Raises OSError, also for a device or a pipe."""
-    check_regular(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

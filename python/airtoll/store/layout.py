@@ -5,7 +5,7 @@ from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import records
-from airtoll.store.durable import SUMS, check_regular, reporting
+from airtoll.store.durable import SUMS, open_regular, reporting
 from airtoll.store.records import PlanRecord
 
 STUDY: Final = "study.toml"
@@ -23,9 +23,8 @@ def sums_of_run(run_id: str) -> str:
 
 def read_file(path: Path) -> bytes:
     """The file's content. Raises AirtollError with the file's name, also if it is a device or a pipe."""
-    with reporting(f"cannot read {path}"):
-        check_regular(path)
-        return path.read_bytes()
+    with reporting(f"cannot read {path}"), open_regular(path) as file:
+        return file.read()
 
 
 def read_plan(directory: Path) -> PlanRecord:
