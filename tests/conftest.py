@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     virtual_time.register(config)
     hypothesis.settings.register_profile("airtoll", deadline=None, max_examples=30)
     hypothesis.settings.register_profile("long", deadline=None, max_examples=300)
+    hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=200_000, database=None)
     hypothesis.settings.load_profile(os.environ.get("AIRTOLL_HYPOTHESIS", "airtoll"))
 
 

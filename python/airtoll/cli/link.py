@@ -1,6 +1,5 @@
 """`airtoll link`: runs one end of a protected link, or prints the status of a running link."""
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -53,11 +52,15 @@ def station(config: Path) -> None:
 def status(at: Path | None, openmetrics: bool, as_json: bool) -> None:
     """Print the status of a running link as JSON."""
     only_one(json=as_json, openmetrics=openmetrics)
-    answer = _ask(at or _only_socket(), "openmetrics" if openmetrics else "status")
+    path = at or _only_socket()
+    answer = _ask(path, "openmetrics" if openmetrics else "status")
     if openmetrics:
         click.echo(answer.rstrip("\n"))
     else:
-        print_json(json.loads(answer))
+        from airtoll.documents import read_json
+        from airtoll.link_status import STATUS
+
+        print_json(read_json(STATUS, answer, str(path)))
 
 
 def _run(*, access_point: bool, config: Path) -> None:

@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from pydantic import TypeAdapter
+
 from airtoll import _rust
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.guest import boot, recipe
 from airtoll.guest.job import JOB
@@ -32,6 +35,7 @@ from airtoll.sweep.cluster import connected
 _RECORD: Final = "record.json"
 _SAMPLES: Final = "samples.json"
 _RAW: Final = "raw"
+_ROWS: Final = TypeAdapter(list[Sample])
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def perform_inside(job: Mapping[str, Any], report: Callable[[Mapping[str, Any]],
             file = JOB / _RAW / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-    samples = [astuple(sample) for sample in finished.values]
+    samples = [asdict(sample) for sample in finished.values]
     (JOB / _SAMPLES).write_text(json.dumps(samples, allow_nan=False), encoding="utf-8")
     (JOB / _RECORD).write_bytes(dump(finished.record))
 
@@ -106,7 +110,7 @@ def perform_run(
     with naming(task.run):
         ended = boot.perform(kernel, task.to_job(), directory, on_event=on_event, stop=stop)
     record = parse(RunRecord, (directory / _RECORD).read_bytes(), _RECORD)
-    rows = json.loads((directory / _SAMPLES).read_text(encoding="utf-8"))
+    samples = read_json(_ROWS, (directory / _SAMPLES).read_bytes(), _SAMPLES)
     raw: dict[str, bytes | Path] = {
         file.relative_to(directory / _RAW).as_posix(): file
         for file in sorted((directory / _RAW).rglob("*"))
@@ -124,7 +128,7 @@ def perform_run(
     }
     hosts = {**record.hosts, MACHINE: as_facts(machine, "facts of this machine")}
     dated = record.model_copy(update={"hosts": hosts, "started": ended.started, "finished": ended.finished})
-    return FinishedRun(dated, [Sample(*row) for row in rows], raw)
+    return FinishedRun(dated, samples, raw)
 
 
 class _Places(Protocol):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from airtoll.errors import AirtollError
 from airtoll.host import SYSTEM_PATH, first_missing
 from airtoll.study.security import EAP, Eap, SecurityProfile
 
@@ -65,7 +66,10 @@ def files(
     if not EAP & set(profile.akms):
         return
     for name in (_CA, _SERVER, _CLIENT):
-        yield name, (certificates / name).read_text(encoding="ascii")
+        try:
+            yield name, (certificates / name).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise AirtollError(f"{certificates / name}: cannot be read: {error}") from None
     if profile.eap_server == "freeradius":
         yield "radiusd.conf", _radius(profile, folder, password)
     else:

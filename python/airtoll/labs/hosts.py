@@ -5,20 +5,22 @@ switched only when the next cell has other properties of the network than the la
 """
 
 import itertools
-import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BaseModel, TypeAdapter
 
 from airtoll.agent import binary
 from airtoll.agent.agentless import AgentlessHost
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh, explained
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import OperatingSystem
 from airtoll.labs import joining, wifi
@@ -41,7 +43,6 @@ from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, resolved
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.quantity import one_line
 from airtoll.study.security import SecurityProfile, with_ready_made
 
 APPLIED: Final = (
@@ -64,7 +65,35 @@ _INSTALL: Final[Mapping[OperatingSystem, str]] = {
     "macos": "brew install {}",
     "windows": "install {} and add its folder to PATH",
 }
-_TENTATIVE: Final = {"tentative", "deprecated", "temporary", "dadfailed"}
+
+
+def _without_zone(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The address, which other hosts get as an argument: a zone may contain any character."""
+    if "%" in str(address):
+        raise ValueError("an address with a zone")
+    return address
+
+
+class _Address(BaseModel):
+    """An address in the output of `ip -j addr show`."""
+
+    local: Annotated[IPv4Address | IPv6Address, AfterValidator(_without_zone)]
+    tentative: bool = False
+    deprecated: bool = False
+    temporary: bool = False
+    dadfailed: bool = False
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the host may not keep or use the address."""
+        return self.tentative or self.deprecated or self.temporary or self.dadfailed
+
+
+class _Device(BaseModel):
+    addr_info: list[_Address] = []
+
+
+_DEVICES: Final = TypeAdapter(list[_Device])
 
 
 class Hosts:
@@ -553,14 +582,11 @@ class Hosts:
                 f"host {role}: interface {interface}: {done.stderr.decode(errors='replace').strip()}"
             )
         try:
-            for device in json.loads(done.stdout or b"[]"):
-                for address in device.get("addr_info", []):
-                    if not any(address.get(flag) for flag in _TENTATIVE):
-                        return _address(address["local"], ip)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            said = one_line(done.stdout.decode(errors="replace"))
-            raise LostError(f"host {role}: the output of `ip addr show` is unreadable: {said}") from None
-        return None
+            devices = read_json(_DEVICES, done.stdout or b"[]", f"host {role}: the output of `ip addr show`")
+        except AirtollError as error:
+            raise LostError(str(error)) from None
+        addresses = (address for device in devices for address in device.addr_info)
+        return next((str(address.local) for address in addresses if not address.is_passing), None)
 
     def addresses_of(self, role: str) -> dict[Ip, str]:
         """The addresses of a host: those of the inventory, or those on its measured interface now."""
@@ -575,7 +601,7 @@ class Hosts:
             return
         while True:
             with suppress(subprocess.TimeoutExpired):
-                if host.run(_ping(host.os, address), _COMMAND_TIMEOUT_S).returncode == 0:
+                if host.run(_ping(host.os, address), _COMMAND_TIMEOUT_S, root=False).returncode == 0:
                     return
             if time.monotonic() > until_s:
                 raise LostError(f"host {host.name} does not reach {address}")
@@ -598,14 +624,6 @@ class Hosts:
             return None
         own = {address for (of, _), address in addresses.items() if of == role}
         return "same" if words[2] in own else "apart"
-
-
-def _address(words: str, ip: Ip) -> str:
-    """The address that a host reports, which other hosts get as an argument. Raises ValueError unless it is one."""
-    found = IPv4Address(words) if ip == "ipv4" else IPv6Address(words)
-    if "%" in str(found):  # a zone may contain any character
-        raise ValueError("an address with a zone")
-    return str(found)
 
 
 def _roles(cell: Cell) -> Sequence[str]:

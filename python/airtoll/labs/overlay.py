@@ -5,7 +5,6 @@ know nothing about security. One host runs the access point's end, the others ru
 link's device, with its addresses, beside the lab's.
 """
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,10 +16,11 @@ from typing import Any, Final
 
 import tomli_w
 
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
-from airtoll.link_status import ask_link
+from airtoll.link_status import STATUS, ask_link
 from airtoll.study.factors import Ip
 
 _DEVICE: Final = "airtoll0"
@@ -136,14 +136,16 @@ class _End:
             # The socket disappears before the process does.
             self._check_running(patience_s=0.5)
             raise AirtollError(f"the link's end on {self._host}: {error.strerror or error}") from None
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        return self._read(answer)
+
+    def _read(self, answer: str) -> dict[str, Any]:
+        return read_json(STATUS, answer, f"the link's end on {self._host}")
 
     def wait_connected(self, deadline: float) -> None:
         """Wait until the end has keys and addresses."""
         while True:
             with suppress(OSError):
-                found = json.loads(ask_link(self._socket, "status"))["link"]
+                found = self._read(ask_link(self._socket, "status"))["link"]
                 if found.get("connected") and found["addresses"]:
                     return
             self._check_running()

@@ -38,7 +38,7 @@ def wep_key(inventory: Path, octets: int) -> str:
                 new.flush()
                 with suppress(FileExistsError):  # another airtoll has drawn a key
                     os.link(new.name, file)
-        return file.read_text(encoding="ascii").strip()
+        return file.read_text(encoding="ascii", errors="replace").strip()
 
 
 def certificates(inventory: Path) -> Path:

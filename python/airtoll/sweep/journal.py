@@ -15,11 +15,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Final, Self
 
+from pydantic import TypeAdapter
+
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store.durable import reporting, sync
 from airtoll.store.origin import Origin, refuse_mixture
@@ -27,6 +30,7 @@ from airtoll.sweep.workers import Done
 
 SUFFIX = ".journal"
 _FLUSH_S = 1.0
+_HEAD: Final[TypeAdapter[Mapping[str, str | int | None]]] = TypeAdapter(dict[str, str | int | None])
 _LINE = re.compile(r"([0-9]{1,9}) (\{.*\})\n")
 
 
@@ -85,11 +89,9 @@ class Journal:
         whole = content.rfind(b"\n") + 1
         head, _, _ = content.partition(b"\n")
         try:
-            begun = json.loads(head)
-        except ValueError:
-            begun = None
-        if not isinstance(begun, dict):
-            raise UsageError(f"{self.path}: is not the journal of a sweep")
+            begun = read_json(_HEAD, head, str(self.path))
+        except AirtollError:
+            raise UsageError(f"{self.path}: is not the journal of a sweep") from None
         for key, value in sweep.items():
             if begun.get(key) != value:
                 raise UsageError(
@@ -126,13 +128,10 @@ class Journal:
 
     def cells(self) -> Iterator[Done]:
         """Every cell in the journal, in the order in which the cells ended."""
-        with self.path.open(encoding="utf-8") as lines:
+        with self.path.open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.startswith("{"):
-                    try:
-                        origin = _origin(json.loads(line))
-                    except ValueError:
-                        raise AirtollError(f"{self.path}: line {number} is damaged") from None
+                    origin = _origin(read_json(_HEAD, line, f"{self.path}: line {number} is damaged"))
                 elif match := _LINE.fullmatch(line):
                     yield Done(int(match[1]), match[2], origin)
                 else:
@@ -156,6 +155,7 @@ class Journal:
         self.close()
 
 
-def _origin(line: dict[str, Any]) -> Origin:
+def _origin(line: Mapping[str, str | int | None]) -> Origin:
     """The origin in a line. Journals of earlier versions contain only the version."""
-    return Origin(*(line.get(name) for name in ("airtoll", "processor", "kernel")))
+    names = (line.get(name) for name in ("airtoll", "processor", "kernel"))
+    return Origin(*(None if name is None else str(name) for name in names))

@@ -13,12 +13,17 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from pydantic import TypeAdapter
+
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.store import parquet
 from airtoll.store.durable import TEMPORARY, reporting, sync
 from airtoll.sweep.workers import Done
+
+_ANSWER: Final[TypeAdapter[dict[str, Any]]] = TypeAdapter(dict[str, Any])
 
 FORMATS = ("csv", "json")
 """File formats of a table besides Parquet."""
@@ -37,11 +42,10 @@ def make_table(cells: Sequence[str], answers: Iterable[Done]) -> TableColumns:
     origins: dict[str, list[Any]] = {}
     places = sorted(by_place)
     for row, place in enumerate(places):
+        if place >= len(cells):
+            raise AirtollError(f"cell {place}: the grid has {len(cells)} cells")
         _fill(scenarios, row, _flat(json.loads(cells[place]), matrices=True))
-        try:
-            answer = json.loads(by_place[place].answer)
-        except ValueError:
-            raise AirtollError(f"cell {place}: its answer is not JSON") from None
+        answer = read_json(_ANSWER, by_place[place].answer, f"cell {place}: its answer")
         _fill(results, row, _flat({_RENAMED.get(name, name): value for name, value in answer.items()}))
         origin = by_place[place].origin
         made = {

@@ -4,13 +4,15 @@ Both systems report less than wpa_supplicant does. A value that they do not repo
 cipher or the protection of management frames, macOS names no pairwise cipher, and Windows no channel width.
 """
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import BaseModel, Field, TypeAdapter
+
 from airtoll.agent.agentless import AgentlessHost
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs.network import channel_mhz
@@ -57,6 +59,30 @@ _CIPHER_OF_WINDOWS: Final[Mapping[str, str]] = {
 }
 
 
+class _Network(BaseModel):
+    name: str | None = Field(default=None, alias="_name")
+    security: str = Field(default="", alias="spairport_security_mode")
+    channel: str | int = Field(default="", alias="spairport_network_channel")  # an integer before macOS 11
+
+
+class _Interface(BaseModel):
+    name: str | None = Field(default=None, alias="_name")
+    network: _Network | None = Field(default=None, alias="spairport_current_network_information")
+
+
+class _Part(BaseModel):
+    interfaces: list[_Interface] = Field(default=[], alias="spairport_airport_interfaces")
+
+
+class _Profile(BaseModel):
+    """The answer of system_profiler."""
+
+    parts: list[_Part] = Field(alias="SPAirPortDataType")
+
+
+_PROFILE: Final = TypeAdapter(_Profile)
+
+
 def report(host: AgentlessHost, interface: str) -> dict[str, Any]:
     """The settings of the station's network that its system reports, in the words of `joining.joined`.
 
@@ -78,24 +104,17 @@ def report(host: AgentlessHost, interface: str) -> dict[str, Any]:
 
 def of_macos(text: str, interface: str) -> dict[str, Any] | None:
     """The settings in the JSON of system_profiler; None if the interface has no network. Raises AirtollError."""
-    try:
-        interfaces = [
-            one
-            for part in json.loads(text)["SPAirPortDataType"]
-            for one in part.get("spairport_airport_interfaces", ())
-        ]
-        own = next(one for one in interfaces if one.get("_name") == interface)
-        network = own.get("spairport_current_network_information")
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        raise AirtollError(f"system_profiler does not report an interface {interface}") from None
-    if not network:
+    answer = read_json(_PROFILE, text, "system_profiler")
+    own = next((one for part in answer.parts for one in part.interfaces if one.name == interface), None)
+    if own is None:
+        raise AirtollError(f"system_profiler does not report an interface {interface}")
+    if (network := own.network) is None or not network.model_fields_set:
         return None
-    word = str(network.get("spairport_security_mode", ""))
-    security = re.sub(r"^s?pairport_security_mode_", "", word)
-    channel = re.match(r"(\d+) \((\d)GHz, (\d+)MHz\)", str(network.get("spairport_network_channel", "")))
+    security = re.sub(r"^s?pairport_security_mode_", "", network.security)
+    channel = re.match(r"([0-9]{1,3}) \(([0-9])GHz, ([0-9]{1,3})MHz\)", str(network.channel))
     found: dict[str, Any] = {"security_reported": security}
-    if (ssid := network.get("_name")) not in (None, _REDACTED):
-        found["ssid"] = ssid
+    if network.name not in (None, _REDACTED):
+        found["ssid"] = network.name
     if security in _AKM_OF_MACOS:
         found["wpa_key_mgmt"] = _AKM_OF_MACOS[security]
     if security == "none":
@@ -134,6 +153,9 @@ def of_windows(text: str, interface: str) -> dict[str, Any] | None:
         facts["wpa_key_mgmt"] = _AKM_OF_WINDOWS[authentication]
     if cipher in _CIPHER_OF_WINDOWS:
         facts["cipher"] = _CIPHER_OF_WINDOWS[cipher]
-    if (channel := found.get("Channel", "")).isdigit() and found.get("Band", "5 GHz") != "6 GHz":
+    if (
+        re.fullmatch("[0-9]{1,3}", channel := found.get("Channel", ""))
+        and found.get("Band", "5 GHz") != "6 GHz"
+    ):
         facts["frequency_mhz"] = channel_mhz(int(channel))
     return facts

@@ -6,16 +6,18 @@ also sets the unknown option `airtoll`, which OpenWrt ignores: a file without th
 by its owner, and is left alone.
 """
 
-import json
 import re
 import secrets
 import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from airtoll.agent.connection import LostError
+from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs import hostapd
@@ -86,6 +88,30 @@ _PSK: Final = {1: "psk", 2: "psk2", 3: "psk-mixed"}
 _PSKS: Final = frozenset({"wpa-psk", "wpa-psk-sha256"})
 
 Options = dict[str, str | list[str]]
+
+
+class _InterfaceStatus(BaseModel):
+    ifname: str | None = None
+    config: dict[str, JsonValue] = {}
+
+
+class _RadioStatus(BaseModel):
+    """A radio in the answer of `ubus call network.wireless status`."""
+
+    up: bool = False
+    pending: bool = False
+    retry_setup_failed: bool = False
+    config: dict[str, JsonValue] = {}
+    interfaces: list[_InterfaceStatus] = []
+
+
+class _HostapdStatus(BaseModel):
+    status: str | None = None
+
+
+_Answer = TypeVar("_Answer")
+_RADIOS: Final = TypeAdapter(dict[str, _RadioStatus])
+_HOSTAPD: Final = TypeAdapter(_HostapdStatus)
 
 
 class OpenWrt:
@@ -257,14 +283,14 @@ class OpenWrt:
         until_s = time.monotonic() + _UP_S
         was_up = False
         while True:
-            status = self._json(_STATUS, self._do(_STATUS)).get(radio, {})
+            status = self._json(_RADIOS, _STATUS, self._do(_STATUS)).get(radio, _RadioStatus())
             interface = _interface_of(status, of_network, of_radio)
             is_up = interface is not None and self._has_started(interface)
             # netifd can still report the earlier state for a moment after the new configuration.
             if interface is not None and is_up and was_up:
                 return interface
             was_up = is_up
-            if status.get("retry_setup_failed") or time.monotonic() > until_s:
+            if status.retry_setup_failed or time.monotonic() > until_s:
                 raise AirtollError(
                     f"host {self._host.name}: {radio} does not offer encryption {of_network['encryption']} with "
                     f"htmode {of_radio['htmode']} on channel {of_radio['channel']}: see logread -e hostapd on it"
@@ -277,19 +303,15 @@ class OpenWrt:
         done = self._run(argv)
         if done.returncode != 0:
             return b"Method not found" in done.stderr
-        return bool(self._json(argv, done.stdout).get("status") == "ENABLED")
+        return self._json(_HOSTAPD, argv, done.stdout).status == "ENABLED"
 
     def _release(self) -> str | None:
         done = self._run(["cat", "/etc/openwrt_release"])
         found = re.search(rb"^DISTRIB_DESCRIPTION='(.*)'$", done.stdout, re.MULTILINE)
         return None if found is None else found[1].decode(errors="replace").strip()
 
-    def _json(self, argv: Sequence[str], text: bytes) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(text)
-        except ValueError:
-            raise AirtollError(f"{self._doing(argv)}: expected JSON, got {last_words(text)}") from None
-        return found
+    def _json(self, shape: TypeAdapter[_Answer], argv: Sequence[str], text: bytes) -> _Answer:
+        return read_json(shape, text, self._doing(argv))
 
     def _do(self, argv: Sequence[str], stdin: bytes | None = None) -> bytes:
         """The output of a command that must succeed."""
@@ -434,14 +456,12 @@ def _quoted(value: str) -> str:
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-def _interface_of(status: Mapping[str, Any], of_network: Options, of_radio: Options) -> str | None:
+def _interface_of(status: _RadioStatus, of_network: Options, of_radio: Options) -> str | None:
     """The interface of the network in the status of its radio; None while the radio is not up with these options."""
-    config = status.get("config", {})
-    is_current = all(str(config.get(name)) == of_radio[name] for name in ("channel", "htmode"))
-    if not (status.get("up") and not status.get("pending") and is_current):
+    is_current = all(str(status.config.get(name)) == of_radio[name] for name in ("channel", "htmode"))
+    if not (status.up and not status.pending and is_current):
         return None
-    for interface in status.get("interfaces", ()):
-        own = interface.get("config", {})
-        if all(own.get(name) == of_network[name] for name in ("ssid", "encryption")):
-            return str(interface["ifname"]) if "ifname" in interface else None
+    for interface in status.interfaces:
+        if all(interface.config.get(name) == of_network[name] for name in ("ssid", "encryption")):
+            return interface.ifname
     return None

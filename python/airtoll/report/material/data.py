@@ -1,6 +1,5 @@
 """The data of a report: the runs of a result, and the figures that `airtoll.stats` computes from them."""
 
-import json
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
@@ -8,10 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, TypeAdapter
 
 from airtoll.course import unneeded
-from airtoll.errors import AirtollError
+from airtoll.documents import read_json
 from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.probes import cpu
 from airtoll.published import names
@@ -33,10 +34,18 @@ from airtoll.stats import (
     per_run,
 )
 from airtoll.store import Result, RunRecord
+from airtoll.store.layout import read_file
 from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
 from airtoll.study.security import Security
+
+
+class _MediumAnswer(BaseModel):
+    facts: dict[str, Any] = {}
+
+
+_ANSWER: Final = TypeAdapter(_MediumAnswer)
 
 RunState = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 
@@ -78,12 +87,8 @@ class ReportRun:
         for file in self.files:
             folder, _, name = file.rpartition("/")
             if name == "answer.json":
-                try:
-                    answer = json.loads((directory / file).read_bytes())
-                except ValueError as error:
-                    raise AirtollError(f"{directory / file}: not JSON: {error}") from error
-                facts = answer.get("facts") if isinstance(answer, dict) else None
-                found[folder.rpartition("/")[2]] = facts if isinstance(facts, dict) else {}
+                answer = read_json(_ANSWER, read_file(directory / file), str(directory / file))
+                found[folder.rpartition("/")[2]] = answer.facts
         return found
 
 
