@@ -7,14 +7,23 @@ import json
 import os
 import shutil
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from cli_command import SMALL_STUDY, Airtoll, one_line
+from command_here import exit_status
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_json import ODD, RANDOM, changed
 
 from airtoll.agent.ssh import Ssh
 from airtoll.cli.base import harmless
 from airtoll.errors import AirtollError
+from airtoll.report import table
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.files import cell_records
 from airtoll.store import Result
 from airtoll.study import expand, load_study
 
@@ -110,8 +119,8 @@ def test_a_result_directory_does_not_choose_radios(airtoll: Airtoll, tmp_path: P
     plan = expand(load_study(file), radios=("phy0", "phy1"))
     Result.create(tmp_path / "result", file.read_text(), plan, "linux", quick=False).close()
     begun = "--resume: result was begun with --radios phy0,phy1: use the same radios"
-    for given in ((), ("--radios", "phy0,phy2")):
-        done = airtoll("run", "--resume", "result", *given)
+    for options in ((), ("--radios", "phy0,phy2")):
+        done = airtoll("run", "--resume", "result", *options)
         assert (done.returncode, one_line(done)) == (2, begun)
     done = airtoll("run", "--resume", "result", "--radios", "phy0,phy1")
     assert done.returncode == 2
@@ -198,3 +207,31 @@ def test_text_of_a_stranger_does_not_drive_the_terminal(airtoll: Airtoll, result
     assert done.returncode == 2
     assert "\\x1b[2J" in one_line(done)
     assert harmless("a\tb\nc\x1b[m\x9b") == "a\tb\nc\\x1b[m\\x9b"
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of lab sim with one run per level."""
+    folder = tmp_path_factory.mktemp("simulated")
+    (folder / "small.toml").write_text(SMALL_STUDY.replace("repeats = 2", "repeats = 1"))
+    assert exit_status("run", "small.toml", "--lab", "sim", "--out", "result", folder=folder) == 0
+    return folder / "result"
+
+
+@given(st.sampled_from(["plan.json", "runs/*/run.json", "runs/*/raw/*/answer.json"]), RANDOM, ODD)
+def test_any_value_anywhere_in_a_result_is_read_or_refused(
+    simulated: Path, pattern: str, at: Random, odd: object
+) -> None:
+    said = ""
+    with TemporaryDirectory() as name:
+        result = Path(shutil.copytree(simulated, Path(name, "result")))
+        file = sorted(result.glob(pattern))[0]
+        file.chmod(0o644)
+        file.write_text(json.dumps(changed(json.loads(file.read_text()), at, odd)))
+        try:
+            opened = Result.open(result)
+            cell_records(ReportData.of(opened))
+            table(opened)
+        except AirtollError as error:
+            said = str(error)
+    assert "\n" not in said

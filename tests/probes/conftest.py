@@ -104,6 +104,14 @@ def link_with(veth_prefixes: dict[str, list[str]]) -> Iterator[Callable[[str, st
 
 
 @pytest.fixture
+def writable_by_all() -> Iterator[Path]:
+    """A folder for the files of tools, which do not run as root."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.fixture
 def method() -> Method:
     """A short measurement."""
     return Method(repeats=1, discard_first=0, duration=0.5, warmup=0.2, seed=1)

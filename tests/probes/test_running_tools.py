@@ -170,9 +170,9 @@ class TestThroughput:
         assert values(measurement, "datagrams_lost", "ap") == []
 
     def test_a_smaller_socket_buffer_is_requested_if_the_kernel_refuses_the_large_one(
-        self, link_with: LinkWith, cell: MakeCell, method: Method, tmp_path: Path
+        self, link_with: LinkWith, cell: MakeCell, method: Method, writable_by_all: Path
     ) -> None:
-        asked = tmp_path / "asked"
+        asked = writable_by_all / "asked"
         link = link_with(
             "iperf3",
             f'case "$*" in *" -w 2M"*) echo asked >> {asked}; '
