@@ -47,7 +47,7 @@ def test_a_rate_out_of_range_is_refused(host: AgentHost, rate_hz: float) -> None
 
 def kill(host: AgentHost) -> None:
     assert host.connection._hello is not None
-    os.kill(host.connection._hello["pid"], signal.SIGKILL)
+    os.kill(host.connection._hello.pid, signal.SIGKILL)
     until_s = time.monotonic() + 10
     while host.connection.lost is None and time.monotonic() < until_s:
         time.sleep(0.01)

@@ -53,6 +53,7 @@ class Head(BaseModel):
     """The head of a frame from the agent: its greeting, an answer or an event."""
 
     agent: str | None = None
+    pid: int = 0
     program: str | None = None
     id: int | None = None
     ok: Any = None
@@ -289,6 +290,8 @@ class Connection:
             if head.agent is not None:
                 self._hello = head
             elif head.id is not None and head.id in self._waiting:
+                if not head.model_fields_set & {"ok", "error"}:
+                    raise ValueError("it has no value")
                 self._answers[head.id] = (
                     AgentAnswer(head.ok, body) if head.error is None else one_line(head.error, most=4096)
                 )

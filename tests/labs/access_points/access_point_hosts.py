@@ -118,7 +118,7 @@ def main(state: Path, kind: str) -> None:
         host = reach(state, "ap")
         (state / "agent.pid").write_text(str(host.connection._transport.pid))
         assert host.connection._hello is not None
-        (state / "worker.pid").write_text(str(host.connection._hello["pid"]))
+        (state / "worker.pid").write_text(str(host.connection._hello.pid))
         point = access_point(kind, state, host, journal)
         try:
             for level in ("ccmp", "sae"):

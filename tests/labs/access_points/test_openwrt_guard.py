@@ -149,7 +149,7 @@ def host_root(journal: HostJournal) -> Path:
 def lose(host: AgentHost) -> None:
     """The controller and its agents have no power: nothing there can restore anything."""
     assert host.connection._hello is not None
-    for pid in (host.connection._transport.pid, host.connection._hello["pid"]):
+    for pid in (host.connection._transport.pid, host.connection._hello.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
