@@ -1,5 +1,6 @@
 """A host on which airtoll lacks a permission or a program is one line, which says what to do."""
 
+import json
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from agent_processes import wait_until, worker_of
@@ -20,6 +22,7 @@ from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import hosts, joining, journal
 from airtoll.labs.access_points.station import report
+from airtoll.labs.emulated import IPS
 from airtoll.labs.hosts import Hosts
 from airtoll.labs.journal import HostJournal
 
@@ -169,12 +172,18 @@ def test_what_a_host_says_cannot_control_the_terminal(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "waiting up to 5 s: host sta: the agent is \\x1b]52;c;eA==\\x07\n"
 
 
-@pytest.mark.parametrize("words", ["fe80::1%x&calc", "192.0.2.1&calc", "192.0.2.1", "fe80::1%eth0", "x"])
-def test_a_host_reports_addresses_and_nothing_else(words: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        hosts._address(words, "ipv6")
-    assert hosts._address("2001:db8::1", "ipv6") == "2001:db8::1"
-    assert hosts._address("192.0.2.1", "ipv4") == "192.0.2.1"
+@pytest.mark.parametrize("words", ["fe80::1%x&calc", "192.0.2.1&calc", "fe80::1%eth0", "x"])
+def test_a_host_reports_addresses_and_nothing_else(
+    lab: Hosts, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    said = [{"addr_info": [{"local": "192.0.2.1"}, {"local": "2001:db8::1"}]}]
+    answer = SimpleNamespace(returncode=0, stdout=json.dumps(said).encode())
+    monkeypatch.setattr(lab, "host", lambda _: SimpleNamespace(run=lambda *_: answer))
+    monkeypatch.setattr(lab, "inventory", SimpleNamespace(hosts={"sta": SimpleNamespace(interface="eth0")}))
+    assert [lab.own_address("sta", ip) for ip in IPS] == ["192.0.2.1", "2001:db8::1"]
+    answer.stdout = answer.stdout.replace(b"192.0.2.1", words.encode())
+    with pytest.raises(LostError, match=r"^host sta: the output of `ip addr show`: 0\.addr_info\.0\.local"):
+        lab.own_address("sta", "ipv6")
 
 
 HOOK = """

@@ -585,7 +585,8 @@ class Hosts:
             devices = read_json(_DEVICES, done.stdout or b"[]", f"host {role}: the output of `ip addr show`")
         except AirtollError as error:
             raise LostError(str(error)) from None
-        addresses = (address for device in devices for address in device.addr_info)
+        every = (address for device in devices for address in device.addr_info)
+        addresses = (address for address in every if f"ipv{address.local.version}" == ip)
         return next((str(address.local) for address in addresses if not address.is_passing), None)
 
     def addresses_of(self, role: str) -> dict[Ip, str]:
