@@ -15,6 +15,7 @@ from itertools import groupby
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough
 from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
+from airtoll.store.records import spoiled_metrics
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
 
@@ -63,16 +64,19 @@ class Course:
             course._done = result.finished()
             return course
         values: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for run_id, metric, value in per_run(result.samples() if course._decides else ()):
+        records = result.records()
+        samples = result.samples() if course._decides else ()
+        for run_id, metric, value in per_run(samples, spoiled_metrics(records)):
             values[run_id].append((metric, value))
-        for record in result.records():
+        for record in records:
             course._add(record, values[record.run.id])
         return course
 
     def add(self, run: FinishedRun) -> None:
         """Record a completed run."""
         samples = [Samples.of(run.record.run.id, run.values)] if self._decides else []
-        self._add(run.record, [(metric, value) for _, metric, value in per_run(samples)])
+        numbers = per_run(samples, spoiled_metrics([run.record]))
+        self._add(run.record, [(metric, value) for _, metric, value in numbers])
 
     def _add(self, record: RunRecord, values: Iterable[tuple[str, float]]) -> None:
         run = record.run

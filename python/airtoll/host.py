@@ -62,9 +62,28 @@ class Process(Protocol):
         """CPU time of all threads of the command; 0 if it has ended."""
         ...
 
+    def threads(self) -> Mapping[str, "ThreadTimes"]:
+        """The times of the threads of the command and of the processes that it started, by number.
+
+        Empty if the command has ended, or if its kernel does not count them.
+        """
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+@dataclass(frozen=True)
+class ThreadTimes:
+    """The times of a thread since it started."""
+
+    run_s: float  # on a CPU
+    wait_s: float  # able to run, but waiting for a CPU
+
+    def since(self, before: "ThreadTimes") -> "ThreadTimes":
+        """The times since an earlier reading."""
+        return ThreadTimes(self.run_s - before.run_s, self.wait_s - before.wait_s)
 
 
 class Host(Protocol):

@@ -82,6 +82,7 @@ class FakeHost:
     """A host that describes itself and runs nothing. `events` happen on its interface as soon as they are sampled."""
 
     name: str
+    os = "linux"
     events: Sequence[HostEvent] = ()
 
     def popen(self, argv: Sequence[str], *, root: bool = True) -> Any:

@@ -11,7 +11,15 @@ from store_fakes import STUDY, FakeLab, FakeProbe, ignore, make_plan
 
 from airtoll.probes.base import Phase
 from airtoll.store import COLUMNS, SCHEMA_VERSION, PlanRecord, Result, RunRecord, record, run_schema
-from airtoll.store.verdict import MAX_EMULATOR_CPU_CORES, MAX_LATENESS_P99_US, MIN_WINDOW_SHARE, REASONS
+from airtoll.store.machine import (
+    BEHIND_MOST,
+    BUSY_MOST,
+    LACKING_MOST,
+    LATE_SHARE_MOST,
+    MAX_LATENESS_P99_US,
+    WITHOUT_DATA_MOST,
+)
+from airtoll.store.verdict import MAX_EMULATOR_CPU_CORES, MIN_WINDOW_SHARE, REASONS
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -66,6 +74,10 @@ def test_the_bounds_are_described(description: str) -> None:
         f"{MIN_WINDOW_SHARE:.0%}".replace("%", " %"),
         f"{MAX_LATENESS_P99_US:.0f} us",
         f"{MAX_EMULATOR_CPU_CORES}",
+        *(
+            f"{100 * share:g} %"
+            for share in (LACKING_MOST, BUSY_MOST, WITHOUT_DATA_MOST, BEHIND_MOST, LATE_SHARE_MOST)
+        ),
     ):
         assert bound in description, bound
     assert f"schema version {SCHEMA_VERSION}" in description

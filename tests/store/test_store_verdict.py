@@ -22,11 +22,12 @@ def reasons(
     counters: dict[str, Any] | None = None,
     faults: tuple[str, ...] = (),
     expected: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
     **others: list[Sample],
 ) -> list[str]:
     """The reasons why a CCMP run with these measurements is invalid."""
     own = throughput_samples() if samples is None else samples
-    measurements = {"iperf3": Measurement(samples=own, faults=faults)}
+    measurements = {"iperf3": Measurement(samples=own, facts=facts or {}, faults=faults)}
     measurements |= {probe: Measurement(samples=values) for probe, values in others.items()}
     verdict = verdict_of(CCMP, METHOD, measurements, link or {}, counters or {}, expected=expected)
     assert verdict.valid == (not verdict.reasons)
@@ -239,6 +240,14 @@ def test_all_reasons_against_a_measured_run_are_given_in_their_order() -> None:
         expected={"bandwidth_mhz": 80},
         counters={"lateness_us": {"p99": 1e4}, "emulator_cpu_s": 5, "elapsed_s": 5, "open_errors": 1},
         faults=("x",),
+        facts={
+            "limits": {
+                "saturated": True,
+                "window_s": 2.0,
+                "air_idle_s": 1.0,
+                "sender": {"run_s": 2.0, "wait_s": 0.0},
+            }
+        },
         rtt=[],
     )
     assert [reason.partition(": ")[0] for reason in found] == [

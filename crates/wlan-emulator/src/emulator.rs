@@ -82,9 +82,10 @@ impl Running for Emulator {
             medium,
             transmit_buffers: station.queue_limit,
             flow_seed,
-            counters: Counters::default(),
+            counters: Counters::new(roster.on_air()),
             capture,
             data_on_air: 0,
+            idle_since: Some(Nanos::ZERO),
             looked_at: Nanos::ZERO,
             orders,
             // Two full station queues, plus the frames being read.

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from shlex import join, quote
 from tempfile import TemporaryFile
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NoReturn
 from airtoll.agent.connection import LostError
 from airtoll.agent.ssh import Ssh
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, HostReading, Process, last_words
+from airtoll.host import ClockOffset, HostReading, Process, ThreadTimes, last_words
 from airtoll.study.factors import Transport
 from airtoll.study.quantity import one_line
 
@@ -132,6 +132,10 @@ class AgentlessProcess:
     def cpu_s(self) -> float:
         """0: the host does not tell."""
         return 0.0
+
+    def threads(self) -> Mapping[str, ThreadTimes]:
+        """None: the host does not tell."""
+        return {}
 
     def __enter__(self) -> "AgentlessProcess":
         return self

@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from airtoll.agent.connection import Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
+from airtoll.host import ThreadTimes
 
 STREAMS: Final = ("stdout", "stderr")
 
@@ -143,6 +144,11 @@ class AgentProcess:
     def cpu_s(self) -> float:
         """CPU time of all threads of the command; 0 if it has ended."""
         return self._connection.ask("process_cpu", shape=_SECONDS, process=self.number).value or 0.0
+
+    def threads(self) -> dict[str, ThreadTimes]:
+        """The times of the threads of the command and of the processes that it started, by number."""
+        found = self._connection.ask("process_threads", process=self.number).value
+        return {number: ThreadTimes(*times) for number, times in found.items()}
 
     def __enter__(self) -> "AgentProcess":
         return self

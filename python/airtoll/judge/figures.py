@@ -10,6 +10,7 @@ from typing import Any, Self
 from airtoll.errors import UsageError
 from airtoll.stats import METRICS, Comparison, Outcome, RunNumber, by_unit, compare, per_run
 from airtoll.store import PlanRecord, Result, RunRecord
+from airtoll.store.records import spoiled_metrics
 from airtoll.study import levels_of
 from airtoll.study.cell import Cell
 from airtoll.study.factors import level_order, level_text
@@ -38,7 +39,8 @@ class Figures:
         records = [record for _, record in recorded if record is not None]
         if all(outcome.left_out is not None for outcome in outcomes):
             raise UsageError(f"{result.directory}: none of its {len(outcomes)} runs counts")
-        return cls(result.directory, result.plan_record, records, outcomes, per_run(result.samples()))
+        values = per_run(result.samples(), spoiled_metrics(records))
+        return cls(result.directory, result.plan_record, records, outcomes, values)
 
     @cached_property
     def numbers(self) -> Mapping[Cell, Mapping[str, Sequence[float]]]:

@@ -35,15 +35,15 @@ import math
 import re
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from airtoll.errors import AirtollError
 from airtoll.host import Host, last_words
 from airtoll.labs.base import Link
-from airtoll.probes import cpu, process, radio, watch
+from airtoll.probes import cpu, limits, process, radio, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Flow, Way, flows_of
 from airtoll.probes.iperf3_report import (
@@ -90,7 +90,7 @@ BEGIN_ATTEMPTS = 3
 machine a short test may end before it has begun."""
 
 _TIMESTAMPS = "/proc/sys/net/ipv4/tcp_timestamps"
-_MSS = re.compile(rb"\bmss:(\d{1,5})\b")
+_MSS = re.compile(r"\bmss:(\d{1,5})\b")
 
 
 class Throughput:
@@ -200,6 +200,12 @@ class Throughput:
                 "tcp_congestion": first_client.end.sender_tcp_congestion,
                 "tcp_size": cell.tcp_size if cell.transport == "tcp" else None,
                 "tcp_segment_bytes": done.segment_b,
+                "limits": limits.facts(
+                    done.watched,
+                    {flow.way for flow in flows},
+                    saturated=asked_for_all or (cell.transport == "tcp" and cell.offered == "max"),
+                    tcp=done.tcp,
+                ),
             },
             faults=found,
         )
@@ -216,6 +222,7 @@ class _Done:
     watched: Watched  # over the window
     unfetched: int  # datagrams that arrived when the servers' socket buffers were full
     segment_b: int | None  # payload of the first flow's TCP segments
+    tcp: Mapping[str, Any] | None  # state of the first flow's TCP when the window closed
 
 
 _ALLOWED: Final = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
@@ -266,8 +273,10 @@ def _perform(
         late_s = started_s[-1] - started_s[0]
         window = Window(planned.opens_s + late_s, planned.closes_s + late_s)
         process.wait_until(clients[-1], started_s[0] + window.opens_s)
-        watched = watch.over(link, clients[-1], started_s[0] + window.closes_s)
-        segment_b = _segment_b(flows[0]) if cell.transport == "tcp" else None
+        programs = {"sender": clients, "receiver": servers}
+        watched = watch.over(link, clients[-1], started_s[0] + window.closes_s, programs)
+        said = _connections(flows[0]) if cell.transport == "tcp" else ""
+        tcp = limits.connection_in(said, time.monotonic() - started_s[0])
         if len(flows) > 1:
             process.wait_until(clients[-1], started_s[0] + window.closes_s + STOP_MARGIN_S)
             for client in clients:
@@ -288,7 +297,8 @@ def _perform(
             window=window,
             watched=watched,
             unfetched=sum(host.dropped_datagrams() for host in receivers) - unfetched_before,
-            segment_b=segment_b,
+            segment_b=_segment_b(said),
+            tcp=tcp,
         )
 
 
@@ -339,17 +349,19 @@ def _maxseg_b(flow: Flow, cell: Cell) -> int:
     return cell.packet_size + (TIMESTAMPS_B if stamped else 0)
 
 
-def _segment_b(flow: Flow) -> int | None:
-    """Payload of the flow's full segments without time stamps, as reported by its sender's kernel, or None.
-
-    The control and the data connection to the server have the same options and therefore the same size. Only Linux has
-    ss(8).
-    """
+def _connections(flow: Flow) -> str:
+    """The output of ss(8) about the flow's control and data connection at its sender; empty without Linux."""
     if flow.client.os != "linux":
-        return None
-    said = process.output_of(
-        flow.client, ["ss", "-tinH", "state", "established", f"( dport = :{flow.port} )"]
-    )
+        return ""
+    command = ["ss", "-tinH", "state", "established", f"( dport = :{flow.port} )"]
+    return process.output_of(flow.client, command).decode(errors="replace")
+
+
+def _segment_b(said: str) -> int | None:
+    """Payload of a flow's full segments without time stamps in the output of `_connections`, or None.
+
+    The control and the data connection to the server have the same options and therefore the same size.
+    """
     found = [int(size) for size in _MSS.findall(said)]
     return min(found) if found else None
 

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
 
-from airtoll.host import HostReading, Process, RadioRate, Sampling
+from airtoll.host import HostReading, Process, RadioRate, Sampling, ThreadTimes
 from airtoll.labs.base import Link
-from airtoll.probes.machines import machines
+from airtoll.probes.machines import MachineTimes, machine_times, machines
 from airtoll.probes.window import NS_PER_S
 
 MACHINE_HZ: Final = 4.0
@@ -42,6 +42,8 @@ class Totals:
     monotonic_ns: int
     counters: Mapping[str, Any]
     attempts: Mapping[tuple[str, str], Mapping[RadioRate, int]] = field(default_factory=dict)
+    threads: Mapping[str, Mapping[str, ThreadTimes]] = field(default_factory=dict)  # by end, then by thread
+    machines: Mapping[str, MachineTimes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,28 @@ class InterfaceEvents:
         return sorted(found, key=lambda event: event["at_s"])
 
 
-def over(link: Link, running: Process, until_s: float) -> Watched:
-    """Observe from now to `until_s` (time.monotonic). Stops early if the process ends."""
+def over(
+    link: Link,
+    running: Process,
+    until_s: float,
+    programs: Mapping[str, Sequence[Process]] | None = None,
+) -> Watched:
+    """Observe from now to `until_s` (time.monotonic). Stops early if the process ends.
+
+    `programs` are the measuring programs by the end of the traffic: sender, receiver.
+    """
 
     def totals() -> Totals:
-        return Totals(time.monotonic_ns(), link.counters(), link.attempts())
+        threads = {
+            end: {
+                f"{number}/{thread}": times
+                for number, program in enumerate(of_end)
+                for thread, times in program.threads().items()
+            }
+            for end, of_end in (programs or {}).items()
+        }
+        at_ns = time.monotonic_ns()
+        return Totals(at_ns, link.counters(), link.attempts(), threads, machine_times(link))
 
     with ExitStack() as sampling:
         of_machines = {

@@ -11,7 +11,7 @@ records it as a single sample.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -711,15 +711,22 @@ OF_PRINTED_LANES: Final = {"mic_time": "printed_mic_time", "cipher_time": "print
 """Metrics of a suite with lanes, and the same metrics of the lanes as printed."""
 
 
-def per_run(samples: "Iterable[Samples]") -> list[RunNumber]:
+def per_run(
+    samples: "Iterable[Samples]", spoiled: Mapping[str, Collection[str]] | None = None
+) -> list[RunNumber]:
     """The numbers of runs, in the order of the runs' ids and of `METRICS`. Unmeasured metrics have no number.
+
+    `spoiled` are metrics of a run, or of its samples, that do not count (`Verdict.spoiled`), by the run's id.
 
     Metrics that are not in `METRICS` are ignored. Raises AirtollError if samples have another unit than the metric.
     """
     found = []
     for of_run in sorted(samples, key=lambda each: each.run):
-        measured = _measured(of_run)
+        excluded = (spoiled or {}).get(of_run.run, ())
+        measured = _measured(of_run, excluded)
         for name, metric in METRICS.items():
+            if name in excluded:
+                continue
             values = (number(measured, name) for number in metric.numbers)
             found += [
                 RunNumber(of_run.run, name, value)
@@ -729,13 +736,13 @@ def per_run(samples: "Iterable[Samples]") -> list[RunNumber]:
     return found
 
 
-def _measured(samples: "Samples") -> Measured:
+def _measured(samples: "Samples", excluded: Collection[str]) -> Measured:
     every: dict[str, Rows] = {}
     known: dict[str, Rows] = {}
     measure = samples.phase.equal("measure")
     for code, name in enumerate(samples.metric.words):
         chosen = (measure & (samples.metric.codes == code)).nonzero()[0]
-        if not len(chosen):
+        if not len(chosen) or name in excluded:
             continue
         if name in METRICS:
             _check_units(samples.run, METRICS[name], samples.unit.where(chosen))

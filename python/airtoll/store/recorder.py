@@ -20,6 +20,7 @@ from airtoll.labs.base import Link
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import missing
 from airtoll.probes.base import Measurement, Probe
+from airtoll.probes.machines import with_machines
 from airtoll.probes.watch import InterfaceEvents
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
@@ -315,7 +316,7 @@ def perform(
     started = datetime.now(UTC)
     lab.begin(run.session)
     with lab.open(run.cell, run.seed, capture) as link, InterfaceEvents(link) as watched:
-        before = as_facts(link.counters(), "link counters")
+        before = as_facts(with_machines(link.counters(), link), "link counters")
         try:
             for probe in probes:
                 if measures(probe.name, run.cell):
@@ -332,7 +333,7 @@ def perform(
             if changes := list(link_changes(watched.end())):
                 raise LinkChangedError(f"{', '.join(changes)}: {error}") from error
             raise
-        after = as_facts(link.counters(), "link counters")
+        after = as_facts(with_machines(link.counters(), link), "link counters")
         events = watched.end()
         hosts = {role: as_facts(host.facts(), f"facts of host {role}") for role, host in link.hosts.items()}
         if lab.virtual:

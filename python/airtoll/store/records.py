@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, Self, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
@@ -12,7 +12,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """Version of the complete result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -22,7 +22,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # Keys of later versions have defaults that describe results of earlier versions.
-    schema_version: Literal[1, 2, 3, 4, 5, 6, 7] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3, 4, 5, 6, 7, 8] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 
@@ -54,6 +54,12 @@ class Verdict(BaseModel):
     """True exactly if there are no reasons."""
     reasons: tuple[str, ...]
     """One line each, as `name: detail`; docs/reference/data-format.md lists the names."""
+    spoiled: dict[str, str] = {}
+    """Metrics of a valid run that do not count, with the reason: names of samples or of metrics."""
+
+    def valid_for(self, metric: str) -> bool:
+        """Whether the run counts for this metric."""
+        return self.valid and metric not in self.spoiled
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -110,6 +116,11 @@ RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
 
 _REMOVED_FROM_LINK: Final = frozenset({"offered", "dtim_period"})
 """Keys of `plan.link` in earlier results: `offered` is a factor since version 3; `dtim_period` had no effect."""
+
+
+def spoiled_metrics(records: Iterable[RunRecord]) -> dict[str, Mapping[str, str]]:
+    """The metrics of valid runs that do not count, by the id of the run."""
+    return {record.run.id: record.verdict.spoiled for record in records}
 
 
 def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import zeros_allowed
+from airtoll.store.machine import limit_of, spoiled_by_lateness
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
 from airtoll.study.factors import Transport
@@ -38,6 +39,7 @@ _OF_MEASURED: Final = (
     "no sample",
     "zero interval",
     "short window",
+    "machine too slow",
     "emulation late",
     "emulator saturated",
     "wrong cipher",
@@ -52,10 +54,6 @@ REASONS: Final = (NO_LOAD, HOST_LOST, *_OF_MEASURED)
 
 MIN_WINDOW_SHARE: Final = 0.90
 """Share of method.duration that a probe's measured window must cover."""
-
-MAX_LATENESS_P99_US: Final = 1000.0
-"""Limit of the 99th percentile of the lateness of deliveries: twice the 500 us expected of an emulator without
-real-time priority. Above it, a run measures the machine more than the link."""
 
 MAX_EMULATOR_CPU_CORES: Final = 0.90
 """Limit of the emulator's CPU load, in cores. Above it, the emulator limits the rate, not the emulated air."""
@@ -88,12 +86,20 @@ def verdict_of(
         for probe, measurement in measurements.items()
     }
     faults = (f"{probe}: {one_line(fault)}" for probe, m in measurements.items() for fault in m.faults)
+    every = [sample for samples in measured.values() for sample in samples]
+    limits = next((m.facts["limits"] for m in measurements.values() if "limits" in m.facts), None)
+    spoiled = spoiled_by_lateness(every, counters, limits)
+    delays = {sample.metric for sample in every if sample.unit == "ms"}
+    rates = any(sample.metric == THROUGHPUT for sample in every)
+    # Without its throughput, or without all delays if these are what it measures, the run is invalid as a whole.
+    is_lost = THROUGHPUT in spoiled or (not rates and bool(spoiled) and delays <= spoiled.keys())
     found = (
         link_changes(link.get("events", ())),
         _without_sample(measured),
         _with_zero(measured, run.cell.transport),
         _short(measured, method),
-        _late(counters),
+        _limited(measurements, link),
+        dict.fromkeys(spoiled.values()) if is_lost else (),
         _saturated(counters),
         _wrong_cipher(cipher or run.cell.security, link),
         _wrong_link(expected or {}, link),
@@ -101,7 +107,7 @@ def verdict_of(
         faults,
     )
     reasons = tuple(f"{name}: {why}" for name, whys in zip(_OF_MEASURED, found, strict=True) for why in whys)
-    return Verdict(valid=not reasons, reasons=reasons)
+    return Verdict(valid=not reasons, reasons=reasons, spoiled={} if reasons else spoiled)
 
 
 def link_changes(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -157,12 +163,11 @@ def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str
                 yield f"{series} covers {window_s:.3g} s of {method.duration:g} s"
 
 
-def _late(counters: Mapping[str, Any]) -> Iterator[str]:
-    p99_us = _number(counters, "lateness_us", "p99")
-    if p99_us is not None and p99_us > MAX_LATENESS_P99_US:
-        slips = _number(counters, "slips")
-        slipped = "" if slips is None else f", {slips:g} slips"
-        yield f"p99 of the lateness {p99_us:.0f} us, limit {MAX_LATENESS_P99_US:.0f} us{slipped}"
+def _limited(measurements: Mapping[str, Measurement], link: Mapping[str, Any]) -> Iterator[str]:
+    for probe, measurement in measurements.items():
+        limits = measurement.facts.get("limits")
+        if limits and (why := limit_of(limits, aggregates=bool(link.get("ampdu")))) is not None:
+            yield f"{probe}: {why}"
 
 
 def _saturated(counters: Mapping[str, Any]) -> Iterator[str]:

@@ -107,6 +107,21 @@ pub fn process_cpu_s(process: ProcessId) -> Option<f64> {
     Some(ticks / ticks_per_s().ok()?)
 }
 
+/// The threads of a process by number, with the time in seconds that each has run and has waited for a CPU. Threads of a
+/// kernel that does not count these times (`CONFIG_SCHED_INFO`) are absent.
+pub fn thread_times_s(process: ProcessId) -> impl Iterator<Item = (String, [f64; 2])> {
+    let threads = fs::read_dir(process.file("task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| {
+        let schedule = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        // sched-stats.rst: time on the CPU and time in a run queue, in nanoseconds, and the number of turns.
+        let mut times = schedule
+            .split_whitespace()
+            .filter_map(|ns| Some(ns.parse::<f64>().ok()? / 1e9));
+        let times = [times.next()?, times.next()?];
+        Some((thread.file_name().into_string().ok()?, times))
+    })
+}
+
 fn ticks_per_s() -> io::Result<f64> {
     let ticks = sysconf(SysconfVar::CLK_TCK)?.unwrap_or(100);
     #[expect(clippy::cast_precision_loss, reason = "100 to 1000")]

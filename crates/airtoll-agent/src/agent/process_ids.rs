@@ -37,6 +37,14 @@ impl ProcessId {
             .collect()
     }
 
+    /// The processes of the process group that this process leads.
+    #[must_use]
+    pub fn group(self) -> Vec<Self> {
+        every()
+            .filter(|process| process.group_number() == Some(self.in_proc))
+            .collect()
+    }
+
     /// A file of the process in /proc.
     #[must_use]
     pub fn file(self, name: &str) -> PathBuf {
@@ -54,6 +62,10 @@ impl ProcessId {
 
     fn parent(self) -> Option<i32> {
         self.stat()?.get(1)?.parse().ok()
+    }
+
+    fn group_number(self) -> Option<i32> {
+        self.stat()?.get(2)?.parse().ok()
     }
 }
 

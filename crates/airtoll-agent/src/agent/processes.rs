@@ -136,12 +136,30 @@ impl Processes {
     /// # Errors
     /// The command is unknown.
     pub fn cpu_s(&self, number: u32) -> io::Result<Value> {
+        Ok(self.running(number)?.and_then(machine::process_cpu_s).into())
+    }
+
+    /// The times of all threads of a command's group: by number, the time in seconds that the thread has run, and the
+    /// time that it has waited for a CPU. Empty if the command has ended, or if the kernel does not count them.
+    ///
+    /// # Errors
+    /// The command is unknown.
+    pub fn threads(&self, number: u32) -> io::Result<Value> {
+        let group = self.running(number)?.map(ProcessId::group).unwrap_or_default();
+        let threads = group.into_iter().flat_map(machine::thread_times_s);
+        Ok(Value::Object(
+            threads.map(|(thread, times)| (thread, json!(times))).collect(),
+        ))
+    }
+
+    /// The process of a command; `None` if it has ended.
+    fn running(&self, number: u32) -> io::Result<Option<ProcessId>> {
         let id = {
             let table = self.lock();
             let process = table.get(&number).ok_or_else(|| unknown(number))?;
             (!process.has_ended).then_some(process.id)
         };
-        Ok(id.and_then(ProcessId::of).and_then(machine::process_cpu_s).into())
+        Ok(id.and_then(ProcessId::of))
     }
 
     /// Whether a command has ended or does not exist.

@@ -40,6 +40,8 @@ enum Request {
     Write { process: u32, end: bool },
     /// CPU time of a command.
     ProcessCpu { process: u32 },
+    /// Times of the threads of a command and of the processes that it started.
+    ProcessThreads { process: u32 },
     /// Forgets a command that has ended.
     Forget { process: u32 },
     /// Description of the machine.
@@ -203,6 +205,7 @@ impl Session {
                 .signal(process, signal, group)
                 .map(|()| Value::Null),
             Request::ProcessCpu { process } => self.processes.cpu_s(process),
+            Request::ProcessThreads { process } => self.processes.threads(process),
             Request::Forget { process } => self.processes.forget(process).map(|()| Value::Null),
             Request::Facts => Ok(machine::facts()),
             Request::Clock => Ok(json!({

@@ -107,7 +107,7 @@ impl Running for Link {
             medium,
             channel: of_channel,
             contenders,
-            counters: Counters::default(),
+            counters: Counters::new(0),
             signals: vec![SignalCounts::default(); roster.on_air()],
             capture,
             orders,

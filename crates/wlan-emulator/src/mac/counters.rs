@@ -7,6 +7,15 @@ use wlan_air::Nanos;
 /// A delivery later than this is a slip, which shows that the scheduler kept the emulator off the CPU.
 pub const SLIP: Nanos = Nanos(5_000_000);
 
+/// Lateness of deliveries, in microseconds.
+#[derive(Debug, Serialize)]
+pub struct Lateness {
+    p50: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
 /// Totals since the link came up.
 pub struct Counters {
     /// Time spent sealing and opening frames.
@@ -21,13 +30,27 @@ pub struct Counters {
     pub unsplittable: u64,
     /// Packets from hosts to addresses that no host has.
     pub unroutable: u64,
+    /// Ideal time during which no station, processor or wire held a frame, until the last arrival.
+    pub air_idle: Nanos,
+    /// The data PPDUs of each station.
+    pub aired: Vec<Aired>,
     /// Delay in nanoseconds between the ideal end of each PPDU and the delivery of its first MSDU.
     lateness_ns: Histogram<u64>,
     slips: u64,
 }
 
-impl Default for Counters {
-    fn default() -> Self {
+/// Airtime of the data PPDUs of a station.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aired {
+    /// All data PPDUs.
+    pub data: Nanos,
+    /// Data PPDUs that took all frames which the station held. With more frames, the PPDU could have been longer.
+    pub starved: Nanos,
+}
+
+impl Counters {
+    /// No counts of a link with this number of stations on the air.
+    pub fn new(stations: usize) -> Self {
         Self {
             crypto: Nanos(0),
             open_errors: 0,
@@ -35,22 +58,20 @@ impl Default for Counters {
             unclassified: 0,
             unsplittable: 0,
             unroutable: 0,
+            air_idle: Nanos::ZERO,
+            aired: vec![Aired::default(); stations],
             lateness_ns: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid"),
             slips: 0,
         }
     }
-}
 
-/// Lateness of deliveries, in microseconds.
-#[derive(Debug, Serialize)]
-pub struct Lateness {
-    p50: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-}
+    /// Counts a data PPDU that took this time of the air.
+    pub fn record_data(&mut self, sender: usize, airtime: Nanos, is_starved: bool) {
+        let aired = &mut self.aired[sender];
+        aired.data += airtime;
+        aired.starved += if is_starved { airtime } else { Nanos::ZERO };
+    }
 
-impl Counters {
     /// Counts one delivery that was `late` after its ideal time.
     pub fn record_lateness(&mut self, late: Nanos) {
         self.lateness_ns.saturating_record(late.0);

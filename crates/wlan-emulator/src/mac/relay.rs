@@ -49,6 +49,9 @@ impl Mac {
 
     /// Routes a packet that host `from` sends.
     pub(super) fn depart(&mut self, from: usize, mut frame: Frame, at: Nanos) {
+        if let Some(since) = self.idle_since.take() {
+            self.counters.air_idle += at.saturating_sub(since);
+        }
         let to = match frame.addresses {
             Some([destination, _]) => self.roster.addressed(from, destination),
             None => self.roster.destination(from, frame.packet(self.around)),

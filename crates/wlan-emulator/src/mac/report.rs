@@ -91,8 +91,16 @@ pub struct Report {
     pub emulator_cpu_s: Option<f64>,
     /// The part of this CPU time that sealing and opening frames took. Null in virtual time.
     pub crypto_s: Option<f64>,
+    /// Time that the MAC thread has run. Null in virtual time, and if the kernel does not count it.
+    pub emulator_run_s: Option<f64>,
+    /// Time that the MAC thread has waited for a CPU although it could run. Null as `emulator_run_s`.
+    pub emulator_wait_s: Option<f64>,
     /// Time during which the medium was busy.
     pub air_busy_s: f64,
+    /// Ideal time during which no station, processor or wire held a frame.
+    pub air_idle_s: f64,
+    /// Time by which the medium is behind the clock at this moment.
+    pub behind_s: f64,
     /// Delay between the ideal end of each PPDU and the delivery of its first frame; null before the first delivery.
     pub lateness_us: Option<Lateness>,
     /// PPDUs delivered more than 5 ms late.
@@ -129,6 +137,12 @@ pub struct Sent {
     pub mpdus: u64,
     /// Octets of the received MPDUs, including headers and security fields.
     pub octets: u64,
+    /// Airtime of the data PPDUs; missing in lab linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_air_s: Option<f64>,
+    /// The part of it in PPDUs that took all frames which the station held; missing in lab linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starved_air_s: Option<f64>,
     /// MPDU retransmissions.
     pub retries: u64,
     /// MPDUs dropped because the queue was full.
@@ -157,6 +171,8 @@ impl Sent {
             ppdus: of.txops,
             mpdus: of.mpdus,
             octets: of.octets,
+            data_air_s: None,
+            starved_air_s: None,
             retries: of.retries,
             drops_queue: of.drops_queue,
             drops_retry: of.drops_retry,

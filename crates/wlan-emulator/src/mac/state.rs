@@ -34,6 +34,8 @@ pub struct Mac {
     pub capture: Option<Capture>,
     /// Data PPDUs on the air.
     pub data_on_air: usize,
+    /// Ideal time since which no station, processor or wire has held a frame; `None` while one holds a frame.
+    pub idle_since: Option<Nanos>,
     /// Last time at which the devices of all hosts behind a processor or wire were read.
     pub looked_at: Nanos,
     pub orders: Orders<Report>,

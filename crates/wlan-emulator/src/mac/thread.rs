@@ -19,6 +19,7 @@
 //! as long as sealing and opening are done by the end. In the steady state, only the queue of the capture allocates,
 //! and its buffers are reused.
 
+use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -89,6 +90,7 @@ impl Work<Report> for Mac {
             if self.wait_for(&ahead)? {
                 self.perform(&ahead)?;
             }
+            self.note_idle();
         }
     }
 
@@ -204,14 +206,43 @@ impl Mac {
         Ok(())
     }
 
+    /// Notes since when the air is idle because no station, processor or wire holds a frame.
+    fn note_idle(&mut self) {
+        let is_idle = self.idle_since.is_none()
+            && !self.medium.is_busy()
+            && self.stages.next().is_none()
+            && (0..self.roster.on_air()).all(|station| self.medium.queue_len(station) == 0);
+        if is_idle {
+            let last = if self.stages.is_empty() {
+                // A packet that was read last may have left without a transmission.
+                self.medium.now().max(self.looked_at)
+            } else {
+                self.clock.now()
+            };
+            self.idle_since = Some(last);
+        }
+    }
+
     fn report(&self) -> Report {
         let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("every Linux has this clock");
         let medium = self.medium.counters();
         let now = self.clock.now();
         let real = self.clock.kind() == ClockKind::Real;
+        let thread = real.then(own_schedule).flatten();
+        let idle = self
+            .idle_since
+            .map_or(Nanos::ZERO, |since| now.saturating_sub(since));
+        let behind = self
+            .medium
+            .next_event()
+            .map_or(Nanos::ZERO, |due| now.saturating_sub(due));
         let processor = |station| self.stages.get(Which::Processor(station));
         let stations = medium.stations.iter().enumerate().map(|(station, counters)| {
-            let sent = Sent::new(counters, processor(station), now, &self.signals[station]);
+            let sent = Sent {
+                data_air_s: Some(self.counters.aired[station].data.as_secs_f64()),
+                starved_air_s: Some(self.counters.aired[station].starved.as_secs_f64()),
+                ..Sent::new(counters, processor(station), now, &self.signals[station])
+            };
             (self.roster.name(station), sent)
         });
         let wire = |which| self.stages.get(which).map(|wire| wire.drops);
@@ -219,7 +250,11 @@ impl Mac {
             elapsed_s: now.as_secs_f64(),
             emulator_cpu_s: real.then(|| Duration::from(cpu).as_secs_f64()),
             crypto_s: real.then(|| self.counters.crypto.as_secs_f64()),
+            emulator_run_s: thread.map(|(run_s, _)| run_s),
+            emulator_wait_s: thread.map(|(_, wait_s)| wait_s),
             air_busy_s: medium.airtime.busy().as_secs_f64(),
+            air_idle_s: (self.counters.air_idle + idle).as_secs_f64(),
+            behind_s: behind.as_secs_f64(),
             lateness_us: self.counters.lateness_us(),
             slips: self.counters.slips(),
             open_errors: self.counters.open_errors,
@@ -278,6 +313,10 @@ impl Mac {
         match event {
             Some(Event::PpduStart(ppdu)) if is_data(&ppdu) => {
                 self.data_on_air += 1;
+                let taken = self.medium.on_air(ppdu.sender).count();
+                let is_starved = taken == self.medium.queue_len(ppdu.sender);
+                self.counters
+                    .record_data(ppdu.sender, ppdu.end - ppdu.start, is_starved);
                 self.protect(&ppdu);
             }
             Some(Event::PpduStart(ppdu)) => {
@@ -357,6 +396,14 @@ impl Mac {
             receiver.take_fragment(frame, ppdu.end);
         }
     }
+}
+
+/// The time in seconds that this thread has run, and the time that it has waited for a CPU although it could run. `None`
+/// if the kernel does not count them (`CONFIG_SCHED_INFO`).
+fn own_schedule() -> Option<(f64, f64)> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut times = text.split_whitespace().map_while(|ns| ns.parse().ok()).map(Nanos);
+    Some((times.next()?.as_secs_f64(), times.next()?.as_secs_f64()))
 }
 
 fn is_data(ppdu: &Ppdu) -> bool {

@@ -35,6 +35,7 @@ from airtoll.stats import (
 )
 from airtoll.store import Result, RunRecord
 from airtoll.store.layout import read_file
+from airtoll.store.records import spoiled_metrics
 from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
@@ -128,7 +129,9 @@ class ReportData:
         """Read the result. Raises AirtollError if a file of it cannot be read."""
         head, plan = result.plan_record, result.plan
         values: dict[str, dict[str, float]] = defaultdict(dict)
-        for run_id, metric, value in per_run(result.samples()):
+        recorded = result.recorded()
+        spoiled = spoiled_metrics(record for _, record in recorded if record is not None)
+        for run_id, metric, value in per_run(result.samples(), spoiled):
             values[run_id][metric] = value
         passed_over = unneeded(result)
         return cls(
@@ -148,7 +151,7 @@ class ReportData:
                     _files(result, run.id),
                     needed=run.id not in passed_over,
                 )
-                for run, record in result.recorded()
+                for run, record in recorded
             ),
         )
 

@@ -218,8 +218,14 @@ def _stacks(data: ReportData) -> Iterator[str]:
 
 
 def verdicts(data: ReportData) -> list[str]:
-    """The number of runs by outcome, and every invalid run with its reasons."""
+    """The number of runs by outcome, all invalid runs, and metrics of valid runs that do not count, with reasons."""
     return [
         run_counts(data),
         *(f"{run.run.id}: {'; '.join(run.outcome.reasons)}" for run in data.runs if run.is_invalid),
+        *(
+            f"{run.run.id}: {metric} does not count: {why}"
+            for run in data.runs
+            if run.record is not None
+            for metric, why in run.record.verdict.spoiled.items()
+        ),
     ]
