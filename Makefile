@@ -191,6 +191,9 @@ bench-link: system-run system-bench build
 bench-studies: system-run build
 	$(VENV)/bin/python benches/studies.py $(if $(WRITE),--write $(WRITE))
 
+bench-validity: system-run guest
+	$(VENV)/bin/python benches/validity.py $(if $(WRITE),--write $(WRITE))
+
 bench-cards: build
 	$(VENV)/bin/python benches/cards.py $(if $(WRITE),--write $(WRITE))
 

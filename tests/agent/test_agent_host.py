@@ -274,3 +274,23 @@ def test_cpu_time_of_a_command_is_its_own(host: AgentHost) -> None:
         assert process.cpu_s() == pytest.approx(0.5, abs=0.2)
         process.kill()
     assert process.returncode == -signal.SIGKILL
+
+
+def test_the_threads_of_a_command_and_of_its_children_tell_how_long_they_ran(host: AgentHost) -> None:
+    spin = (
+        "import subprocess, sys, threading\n"
+        "spin = 'import time\\nwhile time.process_time() < 0.3: pass\\nprint(flush=True)\\ntime.sleep(60)'\n"
+        "child = subprocess.Popen([sys.executable, '-c', spin], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline()\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "print(flush=True)\nchild.wait()"
+    )
+    with host.popen([sys.executable, "-c", spin]) as process:
+        process.next_line(time.monotonic() + 30)
+        threads = process.threads()
+        assert len(threads) == 3
+        assert 0.29 < max(times.run_s for times in threads.values()) < 0.6
+        assert all(times.wait_s >= 0 for times in threads.values())
+        process.kill()
+        process.wait(10)
+        assert process.threads() == {}

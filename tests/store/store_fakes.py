@@ -10,7 +10,7 @@ from typing import Any
 
 from made_cell import make_cell
 
-from airtoll.host import HostEvent, HostReading
+from airtoll.host import HostEvent, HostReading, OperatingSystem
 from airtoll.labs.base import Link
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store import Event, RunRecord, Verdict, Versions
@@ -82,7 +82,7 @@ class FakeHost:
     """A host that describes itself and runs nothing. `events` happen on its interface as soon as they are sampled."""
 
     name: str
-    os = "linux"
+    os: OperatingSystem = field(default="linux", init=False)
     events: Sequence[HostEvent] = ()
 
     def popen(self, argv: Sequence[str], *, root: bool = True) -> Any:
