@@ -10,7 +10,7 @@ import pytest
 from airtoll.host import Host, HostEvent, HostReading
 from airtoll.labs.base import Link
 from airtoll.probes import cpu, watch
-from airtoll.probes.machines import machines, share_clocks
+from airtoll.probes.machines import MachineTimes, machines, share_clocks
 from airtoll.probes.watch import Totals, Watched
 
 SECOND_NS = 1_000_000_000
@@ -38,6 +38,8 @@ class Sampled:
 class Machine:
     """A host that reports this machine, or no machine."""
 
+    os = "linux"
+
     def __init__(self, boot_id: str | None, name: str = "host") -> None:
         self.name = name
         self._facts = {} if boot_id is None else {"boot_id": boot_id}
@@ -45,6 +47,9 @@ class Machine:
 
     def facts(self) -> dict[str, Any]:
         return dict(self._facts)
+
+    def texts(self, *_: str) -> list[str | None]:
+        return ["cpu  1 0 0 97 0 0 1 1\n"]
 
     def sampling(self, rate_hz: float, interfaces: Sequence[str] = (), *, machine: bool = True) -> Sampled:
         self.sampled.append((rate_hz, tuple(interfaces), machine))
@@ -176,6 +181,7 @@ def test_machines_and_radios_are_sampled_over_the_window_until_the_process_ends(
         assert window.after.monotonic_ns >= until * SECOND_NS
         assert [dict(totals.counters) for totals in (window.before, window.after)] == [{"elapsed_s": 1.0}] * 2
         assert (list(window.machines), list(window.radios)) == (["machine"], ["sta"])
+        assert window.after.machines == {"machine": MachineTimes(steal_s=0.01, softirq_s=0.01, all_s=1.0)}
         hosts: Any = observed.hosts
         assert hosts["ap"].sampled == [(watch.MACHINE_HZ, (), True)]
         assert hosts["sta"].sampled == [(watch.RADIO_HZ, ("wlan0",), False)]
