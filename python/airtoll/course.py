@@ -4,13 +4,14 @@ A stopping rule decides on a block from the replicates before that block alone, 
 same runs. The rule checks each security level of a block. All levels continue until each has enough replicates, so that
 pairs stay complete.
 
-A study may ask for repeats of invalid runs. They follow at the end of their session or block, before the access point
-changes its settings for the next one.
+Invalid runs in real time are repeated at the end of their session or block, before the access point changes its
+settings for the next one.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
+from typing import Final
 
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough
@@ -18,6 +19,10 @@ from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
 from airtoll.store.records import spoiled_metrics
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
+
+REPEATS_LEAST: Final = 10
+"""Repeats that every study may have. A larger study may have half as many repeats as runs: more would not make a
+machine valid that cannot carry the study."""
 
 
 def rule_of(method: Method) -> StoppingRule:
@@ -46,6 +51,8 @@ class Course:
         # Otherwise the measurements change no decision and need not be read.
         self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
         self._retries = 0 if _is_virtual(plan) else plan.method.retries
+        self._repeats = 0
+        self._repeats_most = max(REPEATS_LEAST, len(plan.runs) // 2)
         self._done: set[str] = set()
         self._latest: dict[
             int, tuple[int, bool]
@@ -82,6 +89,7 @@ class Course:
         run = record.run
         self._done.add(run.id)
         self._latest[run.order] = run.attempt, record.verdict.valid
+        self._repeats += run.attempt > 1
         if record.verdict.valid and not run.discard:
             for metric, value in values:
                 self._values[run.cell][metric][run.replicate] = value
@@ -102,7 +110,7 @@ class Course:
     def again(self, run: Run) -> Run | None:
         """The next attempt of a run whose attempts are all invalid; None if it may not be repeated (again)."""
         attempt, is_valid = self._latest.get(run.order, (0, True))
-        if is_valid or run.discard or attempt > self._retries:
+        if is_valid or run.discard or attempt > self._retries or self._repeats >= self._repeats_most:
             return None
         return run.model_copy(update={"attempt": attempt + 1})
 

@@ -22,7 +22,7 @@ from airtoll.cli.judging import compare, gate, import_, metrics
 from airtoll.cli.lab import lab
 from airtoll.cli.link import link
 from airtoll.cli.rtl import rtl
-from airtoll.clock import Clock
+from airtoll.clock import ClockChoice
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
 
@@ -63,8 +63,9 @@ _STUDY_HELP: Final = "A study file, or the name of a study that `airtoll studies
 lab_option = click.option("--lab", metavar="LAB", help="Measure in this lab instead of the study's lab.")
 clock_option = click.option(
     "--clock",
-    type=click.Choice(get_args(Clock)),
-    help="The clock of the lab's hosts: real, or virtual, in a guest that no other work on this machine disturbs.",
+    type=click.Choice(get_args(ClockChoice)),
+    help="The clock of the lab's hosts: real; virtual, in a guest that no other work on this machine disturbs; or "
+    "auto, real if a measurement shows that this machine carries every cell, otherwise virtual for all runs.",
 )
 inventory_option = click.option(
     "--inventory", type=FILE, metavar="FILE", help="With lab hosts: the machines of the measurement."
@@ -185,19 +186,11 @@ def print_card(name: str, as_json: bool) -> None:
     help="Time of a person per change of the access point's settings, if they are changed by hand.",
 )
 @json_option
-def plan(
-    study: str,
-    lab: str | None,
-    clock: Clock | None,
-    inventory: Path | None,
-    quick: bool,
-    switch_time_s: int,
-    as_json: bool,
-) -> None:
+def plan(**options: Any) -> None:
     """Print the runs of a study without performing them."""
-    from airtoll.cli.planning import print_plan
+    from airtoll.cli.planning import PlanOptions, print_plan
 
-    print_plan(study, lab, clock, inventory, quick=quick, switch_time_s=switch_time_s, as_json=as_json)
+    print_plan(PlanOptions(**options))
 
 
 @app.command()
@@ -240,44 +233,16 @@ def plan(
     help="Capture the air in every run (radiotap, LINKTYPE 127). Lab hosts requires an interface in monitor mode.",
 )
 @json_option
-def run(
-    study: str,
-    lab: str | None,
-    clock: Clock | None,
-    radios: tuple[str, ...] | None,
-    inventory: Path | None,
-    quick: bool,
-    workers: int | None,
-    scheduler: str | None,
-    out: Path | None,
-    resume: bool,
-    allow_mixed: bool,
-    pcap: bool,
-    as_json: bool,
-) -> None:
+def run(**options: Any) -> None:
     """Perform a study: measure every run, keep the record, print the table and write the report.
 
     Exit status: 0 if every planned comparison has at least two valid pairs of runs, or one if only one is planned (a
     study of one security level needs one valid run per cell); 1 if a comparison has fewer, or if the study could not
     be completed; 2 if the request is invalid. With status 1 the report is written if the study was completed.
     """
-    from airtoll.cli.running import perform
+    from airtoll.cli.running import RunOptions, perform
 
-    perform(
-        study,
-        lab,
-        clock,
-        radios,
-        inventory,
-        quick=quick,
-        workers=workers,
-        scheduler=scheduler,
-        out=out,
-        resume=resume,
-        allow_mixed=allow_mixed,
-        pcap=pcap,
-        as_json=as_json,
-    )
+    perform(RunOptions(**options))
 
 
 @app.command()

@@ -1,7 +1,9 @@
 """`airtoll studies` and `airtoll plan`: the available studies, and the runs of a study in their order."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +12,7 @@ from rich.table import Table
 from airtoll.cli.json_output import print_json
 from airtoll.cli.progress import duration
 from airtoll.cli.tables import plain_console
-from airtoll.clock import Clock
+from airtoll.clock import ClockChoice
 from airtoll.labs import check_cells, open_lab
 from airtoll.study import (
     Plan,
@@ -23,6 +25,7 @@ from airtoll.study import (
     switches,
 )
 from airtoll.study.cell import Method, Switching
+from airtoll.study.plan import is_auto
 from airtoll.study.probes import PROBES
 
 
@@ -46,34 +49,50 @@ def list_studies(*, as_json: bool) -> None:
     plain_console().print(table)
 
 
-def print_plan(
-    study_name: str,
-    lab: str | None,
-    clock: Clock | None,
-    inventory: Path | None,
-    *,
-    quick: bool,
-    switch_time_s: int,
-    as_json: bool,
-) -> None:
-    """Print all runs in order, their estimated total duration, and the changes of the access point by design.
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of `airtoll plan`."""
 
-    `switch_time_s` is the time of a person per change, in seconds.
-    """
-    study = load_study(find_study(study_name))
-    plan = expand(study, lab=lab, quick=quick, clock=clock, inventory=inventory)
-    where = open_lab(plan.runs[0].cell.lab, plan, inventory)
+    study: str  # file or name
+    lab: str | None
+    clock: ClockChoice | None
+    inventory: Path | None
+    quick: bool
+    switch_time_s: int  # of a person, per change of the access point's settings
+    as_json: bool
+
+
+def print_plan(options: PlanOptions) -> None:
+    """Print all runs in order, their estimated total duration, and the changes of the access point by design."""
+    study = load_study(find_study(options.study))
+    expanded = partial(
+        expand,
+        study,
+        lab=options.lab,
+        quick=options.quick,
+        clock=options.clock,
+        inventory=options.inventory,
+    )
+    plan = expanded()
+    auto = is_auto(study, options.lab, options.clock)
+    where = open_lab(plan.runs[0].cell.lab, plan, options.inventory)
     virtual = where.virtual or plan.clock == "virtual"
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
     allowed: tuple[Switching, ...] = get_args(Switching) if plan.method.stop == "fixed" else ("block",)
-    designs = [
-        plan if each == plan.method.switching else expand(study, lab, quick, clock, switching=each)
-        for each in allowed
-    ]
-    efforts = [Effort(design.method, switches(design.runs), switch_time_s) for design in designs]
-    if as_json:
-        print_json(_json(plan, description, efforts, virtual=virtual))
+    designs = [plan if each == plan.method.switching else expanded(switching=each) for each in allowed]
+    efforts = [Effort(design.method, switches(design.runs), options.switch_time_s) for design in designs]
+    in_guests_s = None
+    if auto or (virtual and not where.virtual):
+        from airtoll import calibration
+
+        cores = len(os.sched_getaffinity(0))
+        in_guests_s = calibration.virtual_s(plan, calibration.demands_of(plan), cores)
+    real_s = None if virtual else description.estimate_s
+    if options.as_json:
+        made = _json(plan, description, efforts)
+        clock = {"clock": "auto" if auto else plan.clock}
+        print_json(made | clock | {"estimate_s": real_s, "estimate_in_guests_s": in_guests_s})
         return
     console = plain_console()
     table = Table(box=None, pad_edge=False)
@@ -95,9 +114,19 @@ def print_plan(
     for effort in efforts if not virtual and any(effort.switches for effort in efforts) else ():
         console.print(effort.words(), soft_wrap=True)
     upto = "about" if plan.method.stop == "fixed" else "at most"
-    takes = "in virtual time" if virtual else f"{upto} {duration(description.estimate_s)}"
+    times = [
+        *([] if real_s is None else [f"{upto} {duration(real_s)}{' in real time' if auto else ''}"]),
+        *([] if in_guests_s is None else [f"{upto} {duration(in_guests_s)} in virtual time"]),
+    ]
+    takes = " or ".join(times) or "in virtual time"
     sessions = f"{description.sessions} sessions and " if in_sessions else ""
     console.print(f"{len(plan.runs)} runs in {sessions}{description.blocks} blocks, {takes}")
+    if auto:
+        console.print(
+            "clock auto: airtoll run measures for about a second what this machine carries in real time, and selects "
+            "one clock for all runs; in virtual time, CPU metrics are absent",
+            soft_wrap=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -129,13 +158,10 @@ def _probe(name: str, *, on_hosts: bool) -> str:
     return f"{name} (by {tool})" if tool not in ("", name) and on_hosts else name
 
 
-def _json(
-    plan: Plan, description: PlanDescription, efforts: Sequence[Effort], *, virtual: bool
-) -> dict[str, Any]:
+def _json(plan: Plan, description: PlanDescription, efforts: Sequence[Effort]) -> dict[str, Any]:
     return {
         "study": plan.study,
         "lab": plan.runs[0].cell.lab,
-        "clock": plan.clock,
         "probes": list(plan.method.probes),
         "cells": description.cells,
         "blocks": description.blocks,
@@ -146,7 +172,6 @@ def _json(
             for effort in efforts
         },
         "discarded": description.discarded,
-        "estimate_s": None if virtual else description.estimate_s,
         "estimate_is_maximum": plan.method.stop != "fixed",
         "runs": [{"id": run.id, **run.model_dump(mode="json")} for run in plan.runs],
     }

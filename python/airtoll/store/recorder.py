@@ -13,6 +13,7 @@ from typing import Final, Protocol, Self, TypeGuard
 
 from pydantic import JsonValue
 
+from airtoll import other_load
 from airtoll.agent.connection import LostError
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import Lab, check_cells
@@ -26,7 +27,7 @@ from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import HOST_LOST, LINK_CHANGED, NO_LOAD, link_changes, one_line, verdict_of
 from airtoll.study.cell import Method, Run
-from airtoll.study.plan import measures
+from airtoll.study.plan import HOSTS, measures
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""
@@ -58,6 +59,14 @@ class ProbeStarted:
 
 
 @dataclass(frozen=True)
+class RepeatWaits:
+    """The repeat of an invalid run waits until nothing disturbs this machine. `why` says what disturbs it."""
+
+    run: Run
+    why: str
+
+
+@dataclass(frozen=True)
 class RunFinished:
     """A run is stored. `done` of the plan's `total` runs, including this run, are stored."""
 
@@ -66,13 +75,20 @@ class RunFinished:
     total: int
 
 
-Event = RunStarted | ProbeStarted | RunFinished
+Event = RunStarted | ProbeStarted | RepeatWaits | RunFinished
 
 
 BATCH_RUNS: Final = 64
 BATCH_S: Final = 1.0
 """Limits of a batch of runs in virtual time, which are stored together: flushing each run to the disk would take longer
 than the run itself, and runs lost in a crash are repeated at once."""
+
+
+REPEAT_WAIT_S: Final = 10.0
+"""Longest wait of a repeat for the end of a burst of other load."""
+
+REPEAT_WAITS_S: Final = 60.0
+"""Longest time that all repeats of a recording wait."""
 
 
 _DRAIN_STEP_S: Final = 0.02  # longer than any exchange of frames
@@ -171,7 +187,10 @@ class _Here:
         on_run: Callable[[Run], None],
         on_event: Callable[[Event], None],
     ) -> Iterator[FinishedRun]:
+        waits_left_s = REPEAT_WAITS_S
         for run in course.left():
+            if run.attempt > 1 and run.cell.lab != HOSTS:
+                waits_left_s -= _wait(run, min(REPEAT_WAIT_S, waits_left_s), on_event)
             on_run(run)
             with ExitStack() as stack:
                 capture = stack.enter_context(result.scratch()) / PCAP if self.pcap else None
@@ -200,6 +219,14 @@ class _Here:
                     return unmeasured(run, LINK_CHANGED, str(changed))
                 case _:
                     raise
+
+
+def _wait(run: Run, limit_s: float, on_event: Callable[[Event], None]) -> float:
+    """Wait until nothing disturbs this machine, at most `limit_s`. Returns the time that passed, in seconds."""
+    began_s = time.monotonic()
+    if limit_s > 0:
+        other_load.wait_until_over(limit_s, lambda why: on_event(RepeatWaits(run, why)))
+    return time.monotonic() - began_s
 
 
 class _AllPending:

@@ -146,7 +146,7 @@ class Method(BaseModel):
     rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
     switching: Switching = "block"  # when the access point changes its settings
     sessions: int = 4  # of each setting, if switching is by session
-    retries: int = 0  # how often an invalid run is repeated
+    retries: int = 0  # how often an invalid run is repeated; `Course` also limits the repeats of a study
 
 
 class Plan(BaseModel):
@@ -160,6 +160,7 @@ class Plan(BaseModel):
     stacks: dict[StackName, Stack] = {}
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
+    clock_reason: str | None = None  # why airtoll selected the clock; None: the study or an option names it
     radios: tuple[str, ...] = ()  # of this machine, for lab linux
     # The file with the machines of lab hosts, for the record: an inventory runs commands, so no plan chooses one.
     inventory: str | None = None

@@ -23,7 +23,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Final
 
-from airtoll.clock import Clock
+from airtoll.clock import ClockChoice
 from airtoll.errors import UsageError
 from airtoll.study.cell import Cell, Method, Plan, Run, Switching
 from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
@@ -36,8 +36,9 @@ _PAIRED = tuple(name for name in FACTORS if name != "security")
 HOSTS: Final = "hosts"
 """The lab of real machines."""
 
-RETRIES_OF_HOSTS: Final = 2
-"""Repeats of an invalid run in lab hosts unless the study sets them: machines vanish, and stations roam."""
+RETRIES: Final = 2
+"""Repeats of an invalid run in real time unless the study sets them: other work delays frames, machines vanish, and
+stations roam."""
 
 OVERHEAD_S = 1.0
 """Seconds per run beyond its probes' windows: bringing the link up and down, starting tools, writing the result."""
@@ -50,7 +51,7 @@ def expand(
     study: Study,
     lab: str | None = None,
     quick: bool = False,
-    clock: Clock | None = None,
+    clock: ClockChoice | None = None,
     radios: tuple[str, ...] | None = None,
     inventory: Path | None = None,
     switching: Switching | None = None,
@@ -60,7 +61,8 @@ def expand(
     `lab`, `clock` and `radios` replace the study's own without changing order or seeds, and `switching` without
     changing seeds. `inventory` is the file of lab hosts, for the record: a study cannot choose it. In lab hosts, the
     machines determine where frames are sealed, so `crypto_at` has one level. `quick` applies the file's [quick] table.
-    Raises UsageError if the file has none. With fewer repeats than sessions, each repeat is a session. The same
+    Raises UsageError if the file has none. The clock `auto` is that of the lab by default: only a calibration
+    (`airtoll.calibration`) can select another one. With fewer repeats than sessions, each repeat is a session. The same
     arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
@@ -76,9 +78,6 @@ def expand(
     if settings["switching"] == "session":
         settings["sessions"] = min(settings["sessions"], settings["repeats"])
     name = study.lab.name if lab is None else lab
-    if settings["retries"] is None:
-        settings["retries"] = RETRIES_OF_HOSTS if name == HOSTS else 0
-    method = Method(**settings)
 
     if name == HOSTS:
         factors["crypto_at"] = ("host",)
@@ -86,6 +85,12 @@ def expand(
         check_has_machines(name)
     if radios is None:
         radios = study.lab.radios if name == study.lab.name else ()
+    asked = clock or study.lab.clock or "auto"
+    if asked == "auto":
+        asked = "virtual" if name == "linux" and not radios else "real"
+    if settings["retries"] is None:
+        settings["retries"] = 0 if asked == "virtual" or name == "sim" else RETRIES
+    method = Method(**settings)
     pairs = [
         _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
         for levels in product(*(factors[name] for name in _PAIRED))
@@ -109,12 +114,18 @@ def expand(
         link=study.link,
         stacks=study.stack,
         profiles=study.security,
-        clock=clock or study.lab.clock or ("virtual" if name == "linux" and not radios else "real"),
+        clock=asked,
         radios=radios,
         inventory=None if inventory is None else str(inventory),
         claims=study.claim,
         runs=runs,
     )
+
+
+def is_auto(study: Study, lab: str | None, clock: ClockChoice | None) -> bool:
+    """Whether a calibration selects the clock of the study's plan. Only the hosts of lab air can have both clocks."""
+    name = study.lab.name if lab is None else lab
+    return name == "air" and (clock or study.lab.clock) == "auto"
 
 
 def check_has_machines(lab: str) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from airtoll.clock import Clock
+from airtoll.clock import ClockChoice
 from airtoll.study import cell
 from airtoll.study.claims import ClaimTable, Where, claim_tables
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
@@ -88,11 +88,12 @@ class LabTable(_Table):
         description="The lab: air is the emulated link with real programs, linux the Wi-Fi stack of Linux on the same "
         "air, sim the same link with traffic models, hosts the machines of an inventory.",
     )
-    clock: Annotated[Clock, *name_of(Clock)] | None = Field(
+    clock: Annotated[ClockChoice, *name_of(ClockChoice)] | None = Field(
         default=None,
         description="The clock of the lab's hosts: real, or virtual, which no other work on the machine disturbs "
-        "(`airtoll lab build`); default: virtual for lab linux without radios, otherwise real. Lab sim always has "
-        "virtual time.",
+        "(`airtoll lab build`), or auto: real if a measurement of the machine shows that it carries every cell, "
+        "otherwise virtual for all runs; default: virtual for lab linux without radios, otherwise real. Lab sim always "
+        "has virtual time.",
     )
     inventory: str | None = Field(
         default=None,
@@ -163,7 +164,7 @@ class MethodTable(_Table):
     retries: Retries | None = Field(
         default=None,
         description="How often an invalid run is repeated, at the end of its session or block; never in virtual time. "
-        "Default: 2 in lab hosts, otherwise 0.",
+        "A study has at most 10 repeats, or half as many as runs if that is more. Default: 2 in real time.",
     )
 
 

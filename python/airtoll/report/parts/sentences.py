@@ -128,6 +128,8 @@ def _planned(data: ReportData) -> Iterator[str]:
             "that the runs of a pair are close in time."
         )
     yield _replicates(m)
+    if (reason := data.plan.clock_reason) is not None:
+        yield f"airtoll selected the clock: {reason}."
     yield (
         f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
         f"runs for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
