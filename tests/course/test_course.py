@@ -97,7 +97,7 @@ def test_cells_that_never_agree_take_all_planned_replicates() -> None:
 
 
 def test_discarded_and_invalid_runs_do_not_count() -> None:
-    made = plan({**AGREEMENT, "discard_first": 2, "repeats": 6})
+    made = plan({**AGREEMENT, "discard_first": 2, "repeats": 6, "retries": 0})
     invalid = {(run.cell, 3) for run in made.runs}
     done = performed(
         Course(made),
@@ -241,10 +241,18 @@ def test_invalid_runs_are_repeated_at_the_end_of_their_block_or_session(method: 
 
 
 def test_without_retries_no_run_is_repeated() -> None:
-    made = plan({})
+    made = plan({"retries": 0})
     course = Course(made)
     assert performed(course, lambda _: 10.0, lambda _: ("link lost: x",)) == list(made.runs)
     assert course.again(made.runs[0]) is None
+
+
+@pytest.mark.parametrize(("repeats", "most"), [(3, 10), (20, 40)])
+def test_a_study_has_a_limited_number_of_repeats(repeats: int, most: int) -> None:
+    made = plan({"repeats": repeats})
+    done = performed(Course(made), lambda _: 10.0, lambda _: ("emulation late: x",))
+    assert len(done) == len(made.runs) + most
+    assert {run.order for run in done} == {run.order for run in made.runs}
 
 
 def test_discarded_runs_are_not_repeated() -> None:

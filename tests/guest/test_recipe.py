@@ -117,3 +117,67 @@ def test_a_failed_download_names_its_cause_and_leaves_nothing(cache: Path) -> No
     with pytest.raises(build.AirtollError, match=r"building the guest: apt-get failed: .*127\.0\.0\.1"):
         build.build("http://127.0.0.1:9/debian", lambda _: None)
     assert [entry.name for entry in (cache / "airtoll" / "guest").iterdir()] == []
+
+
+MAKEFILE = """
+all: $(O)/linux
+allnoconfig: ; @echo CONFIG > $(O)/.config
+$(O)/%.o: ; @echo "  CC      $*.o"; echo $* > $@; touch $(O)/.$*.o.cmd
+$(O)/b.o: $(O)/a.o
+$(O)/c.o: $(O)/b.o
+$(O)/linux: $(O)/a.o $(O)/b.o $(O)/c.o ; @cat $^ > $@
+"""
+
+
+def test_an_interrupted_build_continues_with_its_objects(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = []
+
+    def prepare(work: Path, *_: object) -> None:
+        prepared.append(work)
+        (work / "linux-source-9").mkdir()
+        (work / "linux-source-9" / "Makefile").write_text(MAKEFILE)
+        (work / "version").write_text("9-1")
+
+    monkeypatch.setattr(build, "_prepare", prepare)
+    monkeypatch.setattr(build, "_OBJECTS", 3)
+    monkeypatch.setattr(build, "obstacle", lambda: None)
+    assert build.outlook().startswith("the download has 170 MB; compiling takes about ")
+
+    def stop_in_second(progress: build.Progress) -> None:
+        if progress.objects == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.build(build.MIRROR, stop_in_second)
+    assert recipe.built() is None
+    guests = cache / "airtoll" / "guest"
+    (kept,) = guests.glob("*.build")
+    for name in ("b.o", ".b.o.cmd"):  # which may have been complete
+        (kept / "out" / name).unlink(missing_ok=True)
+    assert build.outlook().startswith(
+        "continuing an interrupted build with 1 of about 3 objects: compiling takes"
+    )
+
+    seen: list[build.Progress] = []
+    kernel = build.build(build.MIRROR, seen.append)
+    assert len(prepared) == 1
+    assert seen[-1].objects == seen[-1].total == 3
+    assert {progress.objects for progress in seen} == {1, 2, 3}  # a.o is not compiled again
+    assert kernel.file.read_text() == "a\nb\nc\n"
+    assert kernel.version == "9-1"
+    assert [entry.name for entry in guests.iterdir()] == [recipe.directory().name]
+
+
+def test_a_compilation_with_an_error_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(work: Path, *_: object) -> None:
+        (work / "linux-source-9").mkdir()
+        (work / "linux-source-9" / "Makefile").write_text(MAKEFILE + "$(O)/c.o: ; @echo error: c; exit 1\n")
+        (work / "version").write_text("9-1")
+
+    monkeypatch.setattr(build, "_prepare", prepare)
+    monkeypatch.setattr(build, "obstacle", lambda: None)
+    with pytest.raises(build.AirtollError, match=r"building the guest: make failed: error: c"):
+        build.build(build.MIRROR, lambda _: None)
+    assert [entry.name for entry in (cache / "airtoll" / "guest").iterdir()] == []

@@ -1,7 +1,9 @@
 """Runs in guests: the same seed gives the same octets, whatever else the machine does."""
 
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 from command_here import exit_status
 
+from airtoll import calibration
 from airtoll.guest import recipe
 from airtoll.labs.emulated import WPA_PASSPHRASE
 from airtoll.stats.metrics import per_run
@@ -183,6 +186,61 @@ def test_without_a_guest_the_virtual_clock_is_refused(
     told = airtoll("run", study, "--out", tmp_path / "r", status=2)
     assert told == "airtoll: the virtual clock: the guest is not built: airtoll lab build\n"
     assert not (tmp_path / "r").exists()
+
+
+def auto_run(study: Path, out: Path, *arguments: object) -> tuple[str, Result]:
+    """A run of the study with the clock `auto` and half its cells."""
+    short = study.with_name("auto.toml")
+    short.write_text(
+        STUDY.replace('"virtual"', '"auto"').replace('["ccmp"]', '["open", "ccmp"]').replace(', "tcp"', "")
+    )
+    told = airtoll("run", short, "--out", out, *arguments)
+    return told, Result.open(out)
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_auto_selects_one_clock_for_all_runs_and_says_why(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: str
+) -> None:
+    slow = calibration.Capacity(0.0, "emulation late: made")
+    fast = calibration.Capacity(math.inf)
+    monkeypatch.setattr(calibration, "measure", lambda *_: fast if clock == "real" else slow)
+    told, result = auto_run(study, tmp_path / "r")
+    carried = 2 if clock == "real" else 0
+    reason = result.plan.clock_reason or ""
+    assert reason.startswith(f"this machine carries {carried} of 2 cells of this study in real time")
+    assert f"clock: {reason}\n" in told
+    assert "this takes about" in told
+    assert f"airtoll selected the clock: {reason}." in (tmp_path / "r" / "report.md").read_text()
+    assert result.plan.clock == clock
+    assert {record.link["clock"] for record in result.records()} == {clock}
+
+
+def test_auto_without_a_guest_uses_real_time_and_says_how_to_build_it(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told, result = auto_run(study, tmp_path / "r")
+    reason = "all runs use real time; the virtual clock: the guest is not built: airtoll lab build"
+    assert (result.plan.clock, result.plan.clock_reason) == ("real", reason)
+    assert f"clock: {reason}\n" in told
+    assert reason in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_workers_select_the_virtual_clock(study: Path, tmp_path: Path) -> None:
+    told, result = auto_run(study, tmp_path / "r", "--workers", 2)
+    assert "clock: --workers requires virtual time, which gives no CPU metrics" in told
+    assert result.plan.clock == "virtual"
+
+
+def test_the_plan_says_both_times_and_how_the_clock_is_selected(study: Path) -> None:
+    told = airtoll("plan", "quickstart")
+    assert re.search(r"blocks, about \d+ (s|min) in real time or about \d+ (s|min) in virtual time\n", told)
+    assert "selects one clock for all runs; in virtual time, CPU metrics are absent" in told
+    assert re.search(r"about \d+ s in virtual time\n", airtoll("plan", study))
+    planned = json.loads(airtoll("plan", "quickstart", "--json"))
+    assert planned["clock"] == "auto"
+    assert planned["estimate_s"] > 0 < planned["estimate_in_guests_s"]
 
 
 def test_a_capture_of_the_air_decrypts(study: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import store_fakes
 from store_fakes import METHOD, STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
 
+from airtoll import other_load
 from airtoll.course import Course
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import HostEvent
@@ -19,6 +21,7 @@ from airtoll.store import (
     FinishedRun,
     NoLoadError,
     ProbeStarted,
+    RepeatWaits,
     Result,
     RunFinished,
     RunStarted,
@@ -369,9 +372,17 @@ def test_an_invalid_run_is_repeated_after_its_block_and_stays_stored(
         probe.faults = ("the link was lost",) if measurement == 1 else ()
 
     probe.before = before
+    idle, busy = other_load.OtherLoad(2, 0.0, 0.0), other_load.OtherLoad(2, 2.0, 0.0)
+    loads = iter([busy, idle])
+    wait = partial(other_load.wait_until_over, load=lambda: next(loads))
+    monkeypatch.setattr(other_load, "wait_until_over", wait)
     events: list[Event] = []
     with Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False) as result:
         record(result, FakeLab(), [probe], events.append, course=Course.of(result))
+    waits = [event for event in events if isinstance(event, RepeatWaits)]
+    assert [(wait.run.order, wait.run.attempt) for wait in waits] == [(1, 2)]
+    assert waits[0].why == "other programs use 2.0 of 2 cores"
+    assert next(loads, None) is None
     began = [(event.run.order, event.run.attempt) for event in events if isinstance(event, RunStarted)]
     assert began == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1)]
     assert [event.done for event in events if isinstance(event, RunFinished)] == [1, 2, 2, 3, 4]

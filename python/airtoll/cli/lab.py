@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from airtoll.guest.build import OnProgress, Progress
 
 
+_LINES = 10
+"""Lines with the number of compiled objects that a build prints if it does not print to a terminal."""
+
+
 @click.group(cls=PanelGroup)
 def lab() -> None:
     """Build the guest in which labs have a virtual clock, or open a shell in it."""
@@ -38,6 +42,7 @@ def build_guest(mirror: str | None, force: bool, as_json: bool) -> None:
     console = plain_console(stderr=as_json, soft_wrap=True)
     kernel = None if force else recipe.built()
     if kernel is None:
+        console.print(build.outlook())
         with _shown(console) as show:
             kernel = build.build(mirror or build.MIRROR, show)
     if as_json:
@@ -68,15 +73,20 @@ def _shown(console: "Console") -> "Iterator[OnProgress]":
     """Show the progress of a build: a bar on a terminal, otherwise one line per step."""
     from airtoll.cli.progress import counting
 
-    said = ""
+    said = ("", 0)
     with counting(console, share=True) as bar:
         task = bar.add_task("starting", total=1.0)
 
         def show(progress: "Progress") -> None:
             nonlocal said
-            bar.update(task, description=progress.doing, completed=progress.share)
-            if not console.is_terminal and progress.doing != said:
-                console.print(progress.doing)
-            said = progress.doing
+            doing, step = progress.doing, 1
+            if progress.total:
+                step = progress.total // _LINES
+                doing += f": {progress.objects} of about {progress.total} objects"
+            bar.update(task, description=doing, completed=progress.share)
+            now = (progress.doing, progress.objects // step)
+            if not console.is_terminal and now != said:
+                console.print(doing)
+            said = now
 
         yield show

@@ -1,7 +1,9 @@
 """Builds the guest's kernel: downloads Debian's source package, patches, configures and compiles it.
 
-Everything happens in one temporary directory beside the built kernel. The kernel gets its final name when it is
-complete, so an interrupted build leaves no kernel and no sources.
+The patched source is prepared in a temporary directory beside the built kernel, and then gets the name that it keeps
+until the kernel is complete. An interrupted build therefore leaves either nothing, or a source with compiled objects.
+The next build continues with them: make compiles every object again that has no `.cmd` file beside it, which make
+writes after the object. A failed build leaves nothing. The kernel gets its final name when it is complete.
 """
 
 import hashlib
@@ -10,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,9 +55,22 @@ _UNUSED: Final = (
     *("drivers/net/wireless/[!v]*/*.[ch]", "fs/[!dehknprs]*/*.[ch]", "sound/*.[ch]", "tools/[!i]*"),
 )
 
-_COMPILED = re.compile(r"\s+(CC|AR|LD|AS|HOSTCC)\s")
-_STEPS: Final = 1200
-"""Approximate number of lines of make that a complete build prints, for the progress bar."""
+_COMPILED: Final = re.compile(r"\s+(CC|AS)\s")
+_OBJECTS: Final = 800
+"""Objects of a complete build, which make compiles from C and assembler, to within a few percent."""
+
+_VERSION: Final = "version"
+"""File of a kept source with the version of its package. It exists when the source is complete."""
+
+_BENCHMARK: Final = "".join(
+    f"int f{n}(int*a,int b){{int s=b;for(int i=0;i<a[{n % 7}];i++){{s+=a[i]*{n}^(s>>{n % 13 + 1});"
+    f"if(s&{1 << n % 11})s-=a[i+b];else a[i]=s/{n + 1};}}return s;}}\n"
+    for n in range(100)
+)
+"""A C program whose compilation shows the speed of this machine."""
+
+_BENCHMARKS: Final = 500.0
+"""CPU time of the compilation of a kernel, in compilations of `_BENCHMARK`."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,8 @@ class Progress:
 
     doing: str
     share: float  # of the complete build, from 0 to 1
+    objects: int = 0  # compiled so far, while the kernel is compiled
+    total: int = 0  # objects of the kernel
 
 
 OnProgress = Callable[[Progress], None]
@@ -98,15 +116,60 @@ def build(mirror: str, on_progress: OnProgress) -> recipe.Kernel:
                 f"building a guest requires {DISK_BYTES / 1e9:.1f} GB in {final.parent}, which has "
                 f"{free / 1e9:.1f} GB"
             )
-        with _alone(final.parent), durable.staging(final.parent, "build") as stage:
-            made = _build_in(stage, mirror, on_progress)
+        with _alone(final.parent):
+            work = _kept()
+            if not (work / _VERSION).exists():
+                for older in final.parent.glob(f"*{_KEPT}"):  # also of other recipes
+                    shutil.rmtree(older)
+                with durable.staging(final.parent, "build") as stage:
+                    _prepare(stage, mirror, on_progress)
+                    stage.rename(work)
+            try:
+                made = _compile(work, on_progress)
+            except AirtollError:
+                shutil.rmtree(work)  # otherwise a damaged object would stop every later build
+                raise
             shutil.rmtree(final, ignore_errors=True)
             made.rename(final)
+            shutil.rmtree(work)
     except OSError as error:
         raise AirtollError(f"building the guest in {final.parent}: {error.strerror or error}") from error
     kernel = recipe.built()
     assert kernel is not None
     return kernel
+
+
+_KEPT: Final = ".build"
+
+
+def _kept() -> Path:
+    """The directory with the source and the objects of an interrupted build of this recipe."""
+    return recipe.directory().with_suffix(_KEPT)
+
+
+def _compiled(work: Path) -> int:
+    """The number of objects that an interrupted build left."""
+    return sum(1 for _ in (work / "out").rglob(".*.o.cmd"))
+
+
+def outlook() -> str:
+    """The work of a build, and how long its compilation takes at the speed that this machine has now.
+
+    Raises UsageError if this machine cannot build a kernel.
+    """
+    if (reason := obstacle()) is not None:
+        raise UsageError(reason)
+    began_s = time.monotonic()
+    gcc = ["gcc", "-O2", "-x", "c", "-c", "-o", "/dev/null", "-"]
+    _run(gcc, cwd=Path("/"), stdin=_BENCHMARK)
+    one_s = time.monotonic() - began_s
+    work, cores = _kept(), len(os.sched_getaffinity(0))
+    done = min(_OBJECTS, _compiled(work))
+    takes_s = _BENCHMARKS * one_s * (1 - done / _OBJECTS) / cores
+    takes = f"compiling takes about {max(1, round(takes_s / 60))} min on {cores} {'core' if cores == 1 else 'cores'}"
+    if (work / _VERSION).exists():
+        return f"continuing an interrupted build with {done} of about {_OBJECTS} objects: {takes}"
+    return f"the download has 170 MB; {takes}"
 
 
 @contextmanager
@@ -123,8 +186,8 @@ def _alone(directory: Path) -> Iterator[None]:
         lock.release()
 
 
-def _build_in(work: Path, mirror: str, on_progress: OnProgress) -> Path:
-    """Build in the directory `work`. Returns a directory with the kernel and its description."""
+def _prepare(work: Path, mirror: str, on_progress: OnProgress) -> None:
+    """Put the patched source into the directory `work`."""
     on_progress(Progress(f"downloading {recipe.PACKAGE}", 0.0))
     suites = (recipe.SUITE, recipe.SUITE.removesuffix("-backports"))
     source_package, version = download(work, mirror, suites, recipe.PACKAGE)
@@ -134,27 +197,36 @@ def _build_in(work: Path, mirror: str, on_progress: OnProgress) -> Path:
     _take_regulatory_database(work, regulatory_package, source)
     for patch in recipe.patches():
         _run(["patch", "--strip=1", "--forward", "--quiet"], cwd=source, stdin=patch)
-    on_progress(Progress("configuring the kernel", 0.1))
+    (work / _VERSION).write_text(version, encoding="utf-8")
+
+
+def _compile(work: Path, on_progress: OnProgress) -> Path:
+    """Compile the source in `work`, or continue. Returns a directory with the kernel and its description."""
+    (source,) = work.glob("linux-source-*/")
     out = work / "out"
-    out.mkdir()
     make = ["make", "-C", str(source), "ARCH=um", f"O={out}"]
     fragment = work / "config"
     fragment.write_text(recipe.configuration(), encoding="utf-8")
-    _run([*make, f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"], cwd=source)
+    if not (out / ".config").exists():  # which has this name when it is complete
+        on_progress(Progress("configuring the kernel", 0.1))
+        out.mkdir(exist_ok=True)
+        _run([*make, f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"], cwd=source)
     cores = len(os.sched_getaffinity(0))
-    compiled = 0
+    compiled = _compiled(work)
     for line in _lines([*make, f"-j{cores}"], cwd=source):
         compiled += _COMPILED.match(line) is not None
-        share = 0.1 + 0.9 * min(1.0, compiled / _STEPS)
-        on_progress(Progress("compiling the kernel", share))
-    return _finished(work, out / recipe.KERNEL, version)
+        done = min(compiled, _OBJECTS)
+        share = 0.1 + 0.9 * done / _OBJECTS
+        on_progress(Progress("compiling the kernel", share, done, _OBJECTS))
+    return _finished(work, out / recipe.KERNEL, (work / _VERSION).read_text(encoding="utf-8"))
 
 
 def _finished(work: Path, kernel: Path, version: str) -> Path:
     """A new directory with the kernel and its description."""
     made = work / "made"
+    shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
-    kernel.rename(made / recipe.KERNEL)
+    shutil.copy2(kernel, made / recipe.KERNEL)
     with (made / recipe.KERNEL).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     described = recipe.Kernel(made / recipe.KERNEL, recipe.PACKAGE, version, digest, 0).describe()
