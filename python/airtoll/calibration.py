@@ -53,7 +53,7 @@ _PROBE: Final = "throughput"
 
 @dataclass(frozen=True)
 class Capacity:
-    """What this machine carries in real time."""
+    """The load that this machine carries in real time."""
 
     packets_per_s: (
         float  # the highest demand that it carries; infinite if it carries the highest demand of the study
