@@ -69,7 +69,11 @@ _JSON = (
         "`ready`: whether the quickstart can run; `findings`: `subject`, `works`, `needed`, `words`",
     ),
     ("`studies`", "list of studies: `study`, `runs`, `title`, `file`"),
-    ("`plan`", "counts of the plan, `estimate_s` (`null` in virtual time), and `runs` as in plan.json"),
+    (
+        "`plan`",
+        "counts of the plan, `estimate_s` in real time and `estimate_in_guests_s` in guests (`null` if the study "
+        "cannot use this clock), and `runs` as in plan.json",
+    ),
     ("`run`", "one element of `reports` below; progress goes to standard error"),
     (
         "`report`",

@@ -30,6 +30,7 @@ from airtoll.stats.metrics import per_run
 from airtoll.store.recorder import perform
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.factors import Transport
 
 WARMUP_S: Final = 0.2
 DURATION_S: Final = 0.5
@@ -42,9 +43,9 @@ WAIT_S: Final = 3.0
 """Longest wait of a calibration for the end of a disturbance."""
 
 GUEST_RUN_S: Final = 2.5
-GUEST_PACKET_S: Final = 55e-6
+GUEST_PACKET_S: Final[Mapping[Transport, float]] = {"tcp": 40e-6, "udp": 55e-6}
 """CPU time of a run in a guest: its start and end with the tools, and per packet that a program writes. Derived from
-docs/measurements/virtual-time.md, within a third for all rows of lab air."""
+docs/measurements/virtual-time.md, and within a quarter of the real time of all rows of lab air."""
 
 _PREDICTED_S: Final = 0.05  # of warm-up, and as much of measurement: the demand is accurate to a few percent
 _UDP_OFFER: Final = 1.25  # of the capacity, unless the study sets a load
@@ -124,7 +125,7 @@ def virtual_s(
     """Estimated time of the plan, or of these runs of it, in guests side by side on this machine."""
     window_s = plan.method.warmup + plan.method.duration
     each_s = [
-        GUEST_RUN_S + GUEST_PACKET_S * window_s * demand
+        GUEST_RUN_S + GUEST_PACKET_S[run.cell.transport] * window_s * demand
         for run in (plan.runs if runs is None else runs)
         if math.isfinite(demand := demands[run.cell])
     ]

@@ -19,6 +19,9 @@ STOLEN_CORES_MAX: Final = 0.1
 WINDOW_S: Final = 0.25
 """Time over which the load is measured: 25 ticks of 10 ms per core, the unit of /proc/stat."""
 
+PAUSE_S: Final = 1.0
+"""Time between two measurements of a wait, which themselves use a core."""
+
 _STAT: Final = Path("/proc/stat")
 _NICE, _IDLE, _IOWAIT, _STEAL = 1, 3, 4, 7  # columns of a line of /proc/stat
 
@@ -63,7 +66,7 @@ def wait_until_over(
         on_obstacle(obstacle)
         if time.monotonic() >= until_s:
             return obstacle
-        time.sleep(WINDOW_S)
+        time.sleep(PAUSE_S)
     return None
 
 

@@ -117,7 +117,7 @@ def test_a_disturbance_is_named(load: OtherLoad, obstacle: str | None) -> None:
 def test_a_wait_ends_when_the_disturbance_is_over_and_after_its_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(other_load, "WINDOW_S", 0.0)
+    monkeypatch.setattr(other_load, "PAUSE_S", 0.0)
     busy, idle = OtherLoad(2, 2.0, 0.0), OtherLoad(2, 0.0, 0.0)
     loads = iter([busy, busy, idle])
     seen: list[str] = []

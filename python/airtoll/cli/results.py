@@ -22,6 +22,7 @@ from airtoll.report.pages.files import cell_records, write_files
 from airtoll.report.parts import sentences
 from airtoll.store import Result, RunRecord, verify
 from airtoll.store.recorder import MACHINE
+from airtoll.study import Run
 
 REASONS_MOST: Final = 9
 """The terminal shows at most this many reasons of invalid runs, and one line that counts the others."""
@@ -137,23 +138,28 @@ def print_summary(console: Console, result: Result) -> None:
         f"{runs.finished} of {runs.planned} runs finished, {runs.invalid} of them invalid"
         f"{_also(runs.repeated, 'repeats')}{_also(runs.not_needed, 'not needed')}"
     )
-    for line in _invalid_by_reason(records):
+    for line in invalid_by_reason(records):
         console.print(f"  {line}", soft_wrap=True)
     if (slowness := _host_s_per_virtual_s(records)) is not None:
         console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
 
 
-def _invalid_by_reason(records: Iterable[RunRecord]) -> Iterator[str]:
-    """One line per reason: the number of invalid runs and the first of them, with the details of this run."""
-    runs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+def invalid_by_reason(records: Iterable[RunRecord]) -> Iterator[str]:
+    """One line per reason: the number of invalid runs and the first of them, with the details of this run.
+
+    The attempts of a run count as one run, and also if a later attempt is valid.
+    """
+    runs: dict[str, list[tuple[Run, str]]] = defaultdict(list)
     for record in records:
         for reason in record.verdict.reasons:
             name, _, detail = reason.partition(": ")
-            runs[name].append((record.run.id, detail))
+            runs[name].append((record.run, detail))
     by_count = sorted(runs.items(), key=lambda item: -len(item[1]))
     for name, of_reason in by_count[:REASONS_MOST]:
         first, detail = of_reason[0]
-        yield f"{name}, {text.counted(len(of_reason), 'run')}, such as {first}: {detail}"
+        distinct = len({run.order for run, _ in of_reason})
+        attempts = f" in {len(of_reason)} attempts" if len(of_reason) > distinct else ""
+        yield f"{name}, {text.counted(distinct, 'run')}{attempts}, such as {first.id}: {detail}"
     if len(by_count) > REASONS_MOST:
         yield f"and {len(by_count) - REASONS_MOST} more reasons"
 

@@ -312,7 +312,7 @@ class _Display:
                 if not self._console.is_terminal:
                     verdict = "" if done.verdict.valid else f": invalid: {'; '.join(done.verdict.reasons)}"
                     self._console.print(f"{done.run.order}/{self._total} {done.run.id}{verdict}")
-                if not self._way_out_shown and (line := _way_out(self._plan, done)) is not None:
+                if not self._way_out_shown and (line := way_out(self._plan, done)) is not None:
                     self._way_out_shown = True
                     self._console.print(line, soft_wrap=True)
 
@@ -325,7 +325,7 @@ _NOT_BY_LOAD: Final = (NO_LOAD, HOST_LOST, LINK_CHANGED, "wrong cipher", "wrong 
 """Reasons of invalid runs that virtual time does not remove."""
 
 
-def _way_out(plan: Plan, done: RunRecord) -> str | None:
+def way_out(plan: Plan, done: RunRecord) -> str | None:
     """How to measure the study in virtual time, if a run in real time is invalid and is not repeated again; or None.
 
     The cells with a lower demand than the cell of this run count as carried.

@@ -1,0 +1,83 @@
+"""The lines of `airtoll run` about invalid runs: the way out, and the reasons with their repeats."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from airtoll.cli.results import invalid_by_reason
+from airtoll.cli.running import way_out
+from airtoll.guest import recipe
+from airtoll.store import RunRecord, Verdict, Versions
+from airtoll.study import Plan, Run, expand, find_study, load_study
+
+PLAN = expand(load_study(find_study("quickstart")), clock="real")
+LATE = "emulation late: p99 of the lateness 4000 us"
+HEAVIEST = next(run for run in PLAN.runs if run.cell.transport == "tcp" and run.cell.packet_size == 128)
+NOW = datetime.now(UTC)
+
+
+def record(run: Run, attempt: int, *reasons: str) -> RunRecord:
+    return RunRecord(
+        run=run.model_copy(update={"attempt": attempt}),
+        started=NOW,
+        finished=NOW,
+        versions=Versions.current({}),
+        hosts={},
+        link={},
+        counters={},
+        probes={},
+        verdict=Verdict(valid=not reasons, reasons=reasons),
+    )
+
+
+def test_the_way_out_is_named_after_the_last_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "missing", lambda: None)
+    line = way_out(PLAN, record(HEAVIEST, 3, LATE)) or ""
+    assert re.fullmatch(
+        r"this machine carries (\d+) of 16 cells of this study in real time; --clock virtual takes about \d+ (s|min)",
+        line,
+    )
+    assert way_out(PLAN, record(HEAVIEST, 2, LATE)) is None
+    assert way_out(PLAN, record(HEAVIEST, 3)) is None
+    monkeypatch.setattr(recipe, "missing", lambda: "the guest is not built: airtoll lab build")
+    assert (way_out(PLAN, record(HEAVIEST, 3, LATE)) or "").startswith(
+        f"{line.partition(' takes')[0]} takes about"
+    )
+    assert (way_out(PLAN, record(HEAVIEST, 3, LATE)) or "").endswith(
+        "(the guest is not built: airtoll lab build)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        (PLAN, "wrong cipher: link uses tkip, expected ccmp"),
+        (PLAN, "no load: no valid TCP run of the same cell"),
+        (PLAN.model_copy(update={"clock": "virtual"}), LATE),
+    ],
+)
+def test_virtual_time_is_no_way_out_for_other_reasons(plan: Plan, reason: str) -> None:
+    assert way_out(plan, record(HEAVIEST, 3, reason)) is None
+
+
+def test_the_attempts_of_a_run_are_one_run_of_a_reason() -> None:
+    first, second, third = PLAN.runs[:3]
+    records = [
+        record(first, 1, LATE),
+        record(first, 2, LATE),
+        record(first, 3),
+        record(second, 1, LATE),
+        record(third, 1, "zero interval: a"),
+    ]
+    assert list(invalid_by_reason(records)) == [
+        f"emulation late, 2 runs in 3 attempts, such as {first.id}: p99 of the lateness 4000 us",
+        f"zero interval, 1 run, such as {third.id}: a",
+    ]
+
+
+def test_many_reasons_take_at_most_ten_lines() -> None:
+    records = [record(run, attempt, f"reason {run.order}: x") for run in PLAN.runs for attempt in (1, 2, 3)]
+    *_, last = lines = list(invalid_by_reason(records))
+    assert len(lines) == 10
+    assert last == "and 39 more reasons"
