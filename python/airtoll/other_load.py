@@ -23,7 +23,7 @@ PAUSE_S: Final = 1.0
 """Time between two measurements of a wait, which themselves use a core."""
 
 _STAT: Final = Path("/proc/stat")
-_NICE, _IDLE, _IOWAIT, _STEAL = 1, 3, 4, 7  # columns of a line of /proc/stat
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of a line of /proc/stat
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class OtherLoad:
     """The mean load of this machine's cores over a time, without this process."""
 
     cores: int  # that this process may use
-    busy_cores: float  # used by other programs, except by those that give way (nice)
+    busy_cores: float  # used by other programs, at any priority: those with a low one delay frames too
     stolen_cores: float  # used by other virtual machines while this one was ready to run
 
     def obstacle(self) -> str | None:
@@ -79,6 +79,6 @@ def _times_s() -> tuple[float, float]:
         if name in names:
             ticks = [int(column) for column in columns[: _STEAL + 1]]
             stolen += ticks[_STEAL]
-            busy += sum(ticks) - sum(ticks[column] for column in (_NICE, _IDLE, _IOWAIT, _STEAL))
+            busy += sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT] - ticks[_STEAL]
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     return busy * tick_s, stolen * tick_s

@@ -9,7 +9,7 @@ from airtoll.cli.results import invalid_by_reason
 from airtoll.cli.running import way_out
 from airtoll.guest import recipe
 from airtoll.store import RunRecord, Verdict, Versions
-from airtoll.study import Plan, Run, expand, find_study, load_study
+from airtoll.study import Cell, Plan, Run, expand, find_study, load_study
 
 PLAN = expand(load_study(find_study("quickstart")), clock="real")
 LATE = "emulation late: p99 of the lateness 4000 us"
@@ -33,20 +33,30 @@ def record(run: Run, attempt: int, *reasons: str) -> RunRecord:
 
 def test_the_way_out_is_named_after_the_last_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "missing", lambda: None)
-    line = way_out(PLAN, record(HEAVIEST, 3, LATE)) or ""
+    line = way_out(PLAN, record(HEAVIEST, 3, LATE), ()) or ""
     assert re.fullmatch(
         r"this machine carries (\d+) of 16 cells of this study in real time; --clock virtual takes about \d+ (s|min)",
         line,
     )
-    assert way_out(PLAN, record(HEAVIEST, 2, LATE)) is None
-    assert way_out(PLAN, record(HEAVIEST, 3)) is None
+    assert way_out(PLAN, record(HEAVIEST, 2, LATE), ()) is None
+    assert way_out(PLAN, record(HEAVIEST, 3), ()) is None
     monkeypatch.setattr(recipe, "missing", lambda: "the guest is not built: airtoll lab build")
-    assert (way_out(PLAN, record(HEAVIEST, 3, LATE)) or "").startswith(
+    assert (way_out(PLAN, record(HEAVIEST, 3, LATE), ()) or "").startswith(
         f"{line.partition(' takes')[0]} takes about"
     )
-    assert (way_out(PLAN, record(HEAVIEST, 3, LATE)) or "").endswith(
+    assert (way_out(PLAN, record(HEAVIEST, 3, LATE), ()) or "").endswith(
         "(the guest is not built: airtoll lab build)"
     )
+
+
+def test_cells_with_a_valid_run_and_lighter_cells_count_as_carried() -> None:
+    def carried(run: Run, valid: set[Cell]) -> int:
+        return int((way_out(PLAN, record(run, 3, LATE), valid) or "").split()[3])
+
+    cells = {run.cell for run in PLAN.runs}
+    lightest = next(run for run in PLAN.runs if run.cell.transport == "tcp" and run.cell.packet_size == 1408)
+    assert carried(HEAVIEST, set()) > carried(lightest, set())
+    assert carried(lightest, cells) == carried(HEAVIEST, cells) == 15
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def test_the_way_out_is_named_after_the_last_repeat(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_virtual_time_is_no_way_out_for_other_reasons(plan: Plan, reason: str) -> None:
-    assert way_out(plan, record(HEAVIEST, 3, reason)) is None
+    assert way_out(plan, record(HEAVIEST, 3, reason), ()) is None
 
 
 def test_the_attempts_of_a_run_are_one_run_of_a_reason() -> None:

@@ -181,3 +181,26 @@ def test_a_compilation_with_an_error_leaves_nothing(cache: Path, monkeypatch: py
     with pytest.raises(build.AirtollError, match=r"building the guest: make failed: error: c"):
         build.build(build.MIRROR, lambda _: None)
     assert [entry.name for entry in (cache / "airtoll" / "guest").iterdir()] == []
+
+
+def test_a_source_that_another_user_could_write_is_not_continued(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "obstacle", lambda: None)
+    source = cache / "airtoll" / "guest" / f"{recipe.directory().name}.build"
+    source.mkdir(parents=True)
+    (source / "version").write_text("9-1")
+    assert build.outlook().startswith("continuing an interrupted build")
+    source.chmod(0o777)
+    assert build.outlook().startswith("the download has 170 MB")
+    prepared: list[Path] = []
+
+    def prepare(work: Path, *_: object) -> None:
+        prepared.append(work)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "_prepare", prepare)
+    with pytest.raises(KeyboardInterrupt):
+        build.build(build.MIRROR, lambda _: None)
+    assert prepared
+    assert not source.exists()

@@ -9,6 +9,7 @@ import click
 from airtoll.cli.base import PanelGroup
 from airtoll.cli.json_output import json_option, print_json
 from airtoll.clock import Clock
+from airtoll.errors import StoppedError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,8 +44,11 @@ def build_guest(mirror: str | None, force: bool, as_json: bool) -> None:
     kernel = None if force else recipe.built()
     if kernel is None:
         console.print(build.outlook())
-        with _shown(console) as show:
-            kernel = build.build(mirror or build.MIRROR, show)
+        try:
+            with _shown(console) as show:
+                kernel = build.build(mirror or build.MIRROR, show)
+        except KeyboardInterrupt:
+            raise StoppedError("interrupted; to continue: airtoll lab build") from None
     if as_json:
         print_json(asdict(kernel) | {"file": str(kernel.file)})
     else:

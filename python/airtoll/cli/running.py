@@ -1,7 +1,7 @@
 """`airtoll run`: performs a study, shows the progress and prints the table."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -283,6 +283,7 @@ class _Display:
         self._total = len(result.plan.runs)
         self._order = finished
         self._invalid = 0
+        self._with_valid_run = {record.run.cell for record in result.records() if record.verdict.valid}
         self._way_out_shown = False
         self._progress = counting(console)
         self._task = self._progress.add_task("starting", total=self._total, completed=finished)
@@ -309,10 +310,15 @@ class _Display:
                 self._order = max(self._order, done.run.order)
                 self._progress.update(self._task, completed=self._order)
                 self._invalid += not done.verdict.valid
+                if done.verdict.valid:
+                    self._with_valid_run.add(done.run.cell)
                 if not self._console.is_terminal:
                     verdict = "" if done.verdict.valid else f": invalid: {'; '.join(done.verdict.reasons)}"
                     self._console.print(f"{done.run.order}/{self._total} {done.run.id}{verdict}")
-                if not self._way_out_shown and (line := way_out(self._plan, done)) is not None:
+                if (
+                    not self._way_out_shown
+                    and (line := way_out(self._plan, done, self._with_valid_run)) is not None
+                ):
                     self._way_out_shown = True
                     self._console.print(line, soft_wrap=True)
 
@@ -325,10 +331,10 @@ _NOT_BY_LOAD: Final = (NO_LOAD, HOST_LOST, LINK_CHANGED, "wrong cipher", "wrong 
 """Reasons of invalid runs that virtual time does not remove."""
 
 
-def way_out(plan: Plan, done: RunRecord) -> str | None:
+def way_out(plan: Plan, done: RunRecord, with_valid_run: Collection[Cell]) -> str | None:
     """How to measure the study in virtual time, if a run in real time is invalid and is not repeated again; or None.
 
-    The cells with a lower demand than the cell of this run count as carried.
+    The other cells with a valid run count as carried, and so do those with a lower demand than the cell of this run.
     """
     run, reasons = done.run, done.verdict.reasons
     if plan.clock != "real" or run.cell.lab != "air" or run.discard or run.attempt <= plan.method.retries:
@@ -338,7 +344,10 @@ def way_out(plan: Plan, done: RunRecord) -> str | None:
     from airtoll.guest import recipe
 
     demands = calibration.demands_of(plan)
-    carried = sum(demand < demands[run.cell] for demand in demands.values())
+    carried = sum(
+        cell != run.cell and (cell in with_valid_run or demand < demands[run.cell])
+        for cell, demand in demands.items()
+    )
     first = f" ({missing})" if (missing := recipe.missing()) is not None else ""
     return (
         f"{calibration.carries(carried, len(demands))}; --clock virtual takes about "

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -111,18 +112,19 @@ def build(mirror: str, on_progress: OnProgress) -> recipe.Kernel:
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(final.parent).free
-        if free < DISK_BYTES:
+        if free < DISK_BYTES and not _can_continue(_kept()):
             raise AirtollError(
                 f"building a guest requires {DISK_BYTES / 1e9:.1f} GB in {final.parent}, which has "
                 f"{free / 1e9:.1f} GB"
             )
         with _alone(final.parent):
             work = _kept()
-            if not (work / _VERSION).exists():
+            if not _can_continue(work):
                 for older in final.parent.glob(f"*{_KEPT}"):  # also of other recipes
                     shutil.rmtree(older)
                 with durable.staging(final.parent, "build") as stage:
                     _prepare(stage, mirror, on_progress)
+                    stage.chmod(0o755)  # whatever the umask: see _can_continue
                     stage.rename(work)
             try:
                 made = _compile(work, on_progress)
@@ -147,6 +149,14 @@ def _kept() -> Path:
     return recipe.directory().with_suffix(_KEPT)
 
 
+def _can_continue(work: Path) -> bool:
+    """Whether the directory has a complete source that no other user could have put there: a build runs its files."""
+    if not (work / _VERSION).is_file():
+        return False
+    found = work.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
 def _compiled(work: Path) -> int:
     """The number of objects that an interrupted build left."""
     return sum(1 for _ in (work / "out").rglob(".*.o.cmd"))
@@ -164,10 +174,10 @@ def outlook() -> str:
     _run(gcc, cwd=Path("/"), stdin=_BENCHMARK)
     one_s = time.monotonic() - began_s
     work, cores = _kept(), len(os.sched_getaffinity(0))
-    done = min(_OBJECTS, _compiled(work))
+    done = min(_OBJECTS, _compiled(work)) if _can_continue(work) else 0
     takes_s = _BENCHMARKS * one_s * (1 - done / _OBJECTS) / cores
     takes = f"compiling takes about {max(1, round(takes_s / 60))} min on {cores} {'core' if cores == 1 else 'cores'}"
-    if (work / _VERSION).exists():
+    if _can_continue(work):
         return f"continuing an interrupted build with {done} of about {_OBJECTS} objects: {takes}"
     return f"the download has 170 MB; {takes}"
 
