@@ -26,9 +26,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs import open_lab
 from airtoll.labs.sim import Sim
 from airtoll.probes import probes_of
-from airtoll.stats.metrics import per_run
 from airtoll.store.recorder import perform
-from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import Transport
 
@@ -110,10 +108,9 @@ def demands_of(plan: Plan) -> dict[Cell, float]:
                 samples = probe.measure(link, simulated, method).samples
         except AirtollError:
             return math.inf
-        values = {metric: value for _, metric, value in per_run([Samples.of("cell", samples)])}
+        (bit_per_s,) = [sample.value for sample in samples if sample.metric == "throughput"]
         offer = _UDP_OFFER if cell.transport == "udp" and cell.offered == "max" else 1.0
-        bits = 8 * cell.packet_size
-        return offer * values[_PROBE] / bits if _PROBE in values else math.inf
+        return math.inf if bit_per_s is None else offer * bit_per_s / (8 * cell.packet_size)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the medium releases the interpreter's lock
         return dict(zip(cells, pool.map(demand, cells), strict=True))
