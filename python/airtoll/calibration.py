@@ -15,7 +15,7 @@ comparison mixes real and virtual time.
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -27,7 +27,7 @@ from airtoll.labs import open_lab
 from airtoll.labs.sim import Sim
 from airtoll.probes import probes_of
 from airtoll.store.recorder import perform
-from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.cell import Cell, Method, Plan
 from airtoll.study.factors import Transport
 
 WARMUP_S: Final = 0.2
@@ -116,14 +116,12 @@ def demands_of(plan: Plan) -> dict[Cell, float]:
         return dict(zip(cells, pool.map(demand, cells), strict=True))
 
 
-def virtual_s(
-    plan: Plan, demands: Mapping[Cell, float], workers: int, runs: Iterable[Run] | None = None
-) -> float:
-    """Estimated time of the plan, or of these runs of it, in guests side by side on this machine."""
+def virtual_s(plan: Plan, demands: Mapping[Cell, float], workers: int) -> float:
+    """Estimated time of the plan in guests side by side on this machine, without cells of an unknown demand."""
     window_s = plan.method.warmup + plan.method.duration
     each_s = [
         GUEST_RUN_S + GUEST_PACKET_S[run.cell.transport] * window_s * demand
-        for run in (plan.runs if runs is None else runs)
+        for run in plan.runs
         if math.isfinite(demand := demands[run.cell])
     ]
     return sum(each_s) / max(1, min(workers, len(each_s)))

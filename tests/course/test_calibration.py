@@ -83,9 +83,9 @@ def test_the_estimate_of_virtual_time_grows_with_runs_and_falls_with_workers() -
     demands = demands_of(PLAN)
     one = virtual_s(PLAN, demands, 1)
     assert virtual_s(PLAN, demands, 4) == pytest.approx(one / 4)
-    half = PLAN.runs[: len(PLAN.runs) // 2]
-    assert virtual_s(PLAN, demands, 1, half) < one
-    assert virtual_s(PLAN, demands, 1, ()) == 0
+    half = PLAN.model_copy(update={"runs": PLAN.runs[: len(PLAN.runs) // 2]})
+    assert virtual_s(half, demands, 1) < one
+    assert virtual_s(PLAN.model_copy(update={"runs": ()}), demands, 1) == 0
 
 
 def test_the_quickstart_leaves_its_clock_to_airtoll() -> None:

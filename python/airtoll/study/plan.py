@@ -318,8 +318,8 @@ def switches(runs: Iterable[Run]) -> int:
     return sum(before.cell.ap_setting != after.cell.ap_setting for before, after in pairwise(runs))
 
 
-def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] | None = None) -> float:
-    """Estimated seconds of the plan, or of these runs of it, if no rule stops earlier.
+def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S) -> float:
+    """Estimated seconds of the plan, if no rule stops earlier.
 
     The sum of the probes' windows and of `overhead_s` per run.
     """
@@ -333,7 +333,7 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
             for probe in method.probes
             if measures(probe, run.cell) and not (plan.clock == "virtual" and PROBES[probe].real_time)
         )
-        for run in (plan.runs if runs is None else runs)
+        for run in plan.runs
     )
     return sum(run_s + overhead_s for run_s in taken_s)
 
