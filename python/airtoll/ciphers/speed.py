@@ -118,11 +118,35 @@ class SpeedMeasurement(BaseModel):
     cycles_per_byte_quartiles: tuple[float, float] | None
     limit_cycles_per_byte: float | None  # limit of this CPU, the same for all; null without AES
     limited_by: str | None  # AES, GHASH, both, or chain: the throughput of these units, or the latency of AES
+    airtoll_ratio: float | None = None  # of a library: airtoll's median rate divided by the library's
+    airtoll_ratio_resolved: bool | None = (
+        None  # of a library: whether the quartiles of both rates do not overlap
+    )
 
     @property
     def way(self) -> ProtectionMode:
         """How the frames were protected."""
         return ProtectionMode(self.operation, self.batch, self.keys)
+
+    def beside(self, ours: "SpeedMeasurement") -> "SpeedMeasurement":
+        """Return this measurement of a library, compared with that of airtoll.
+
+        The order is resolved if the ranges between the quartiles do not overlap. Both took turns on the same core, so
+        a disturbance widens both ranges.
+        """
+        (low, high), (our_low, our_high) = self.gbit_per_s_quartiles, ours.gbit_per_s_quartiles
+        return self.model_copy(
+            update={
+                "airtoll_ratio": ours.gbit_per_s / self.gbit_per_s,
+                "airtoll_ratio_resolved": our_low > high or our_high < low,
+            }
+        )
+
+    @property
+    def spread(self) -> float:
+        """Half of the range between the quartiles of the rate, as a share of the median."""
+        low, high = self.gbit_per_s_quartiles
+        return (high - low) / 2 / self.gbit_per_s
 
     @property
     def share_of_limit(self) -> float | None:
@@ -296,4 +320,9 @@ def _measure_one(peers: Peers, case: BenchmarkCase, backend: str, within_s: floa
                 }
             ),
         )
-    return [best[name] for name in IMPLEMENTATIONS if name in best]
+    ours = best.get("airtoll")
+    return [
+        best[name] if ours is None or name == "airtoll" else best[name].beside(ours)
+        for name in IMPLEMENTATIONS
+        if name in best
+    ]

@@ -18,11 +18,12 @@ from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
-_WIDTH = 100  # of a table; without a terminal, rich would use 80
+_WIDTH = 110  # of a table; without a terminal, rich would use 80
 _WORDS = ("suite", "by")  # columns of words
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
 _ONE_SIZE_B = 1500
 _FEW_SIZES = 2  # with more sizes, every mode except the usual one is shown at one size
+_UNRESOLVED = "~"
 _NONE = "\N{EN DASH}"
 
 
@@ -171,14 +172,17 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
         ("", "suite"),
         ("payload", "B"),
         ("airtoll", "Gbit/s"),
+        ("", "\N{PLUS-MINUS SIGN}%"),
         ("", "c/B"),
         ("limit", "c/B"),
         ("% of", "limit"),
         ("bound", "by"),
         ("OpenSSL", "Gbit/s"),
+        ("", "\N{PLUS-MINUS SIGN}%"),
         ("", "c/B"),
         ("", "ratio"),
         ("ipsec-mb", "Gbit/s"),
+        ("", "\N{PLUS-MINUS SIGN}%"),
         ("", "c/B"),
         ("", "ratio"),
         ("", "by"),
@@ -196,9 +200,9 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
             _percent(ours.share_of_limit if ours else None),
             (ours and ours.bound_by) or _NONE,
             *_rate(openssl),
-            _ratio(ours, openssl),
+            _beside(openssl),
             *_rate(ipsec_mb),
-            _ratio(ours, ipsec_mb),
+            _beside(ipsec_mb),
             (ipsec_mb and ipsec_mb.interface) or "",
         ]
         if beside_ccmp:
@@ -220,8 +224,17 @@ def _size(size_b: int | None) -> str:
     return speed.IMIX if size_b is None else f"{size_b} B"
 
 
-def _rate(m: SpeedMeasurement | None) -> tuple[str, str]:
-    return (_number(m.gbit_per_s), _number(m.cycles_per_byte)) if m else (_NONE, _NONE)
+def _rate(m: SpeedMeasurement | None) -> tuple[str, str, str]:
+    if m is None:
+        return _NONE, _NONE, _NONE
+    return _number(m.gbit_per_s), f"{100 * m.spread:.1f}", _number(m.cycles_per_byte)
+
+
+def _beside(library: SpeedMeasurement | None) -> str:
+    """The speed of airtoll divided by that of a library, with a mark if their order is not resolved."""
+    if library is None or library.airtoll_ratio is None:
+        return _NONE
+    return f"{library.airtoll_ratio:.2f}x{'' if library.airtoll_ratio_resolved else _UNRESOLVED}"
 
 
 def _number(value: float | None) -> str:
@@ -286,7 +299,9 @@ def _notes(speeds: Speeds) -> Iterator[str]:
         yield "one lane of the same scheme."
     if not speeds.measurements:
         return
-    yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed over the library's."
+    yield "Gbit/s of payload; c/B: core cycles per byte of payload; both are medians. ±%: half of the range"
+    yield "between the quartiles, as a share of the median. Ratio: airtoll's speed over the library's."
+    yield f"{_UNRESOLVED}: the ranges between the quartiles overlap, so the order is not resolved."
     yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
     yield "The limit counts the AES rounds and, for GCMP, the multiplications that the standard requires, at"
     yield "this CPU's measured rates. Bound by: the unit that sets the limit (both: AES and GHASH), the chain"

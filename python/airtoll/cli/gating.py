@@ -134,7 +134,8 @@ def _sentence(outcome: AnyRuleOutcome, fixed: set[str]) -> str:
     """The outcome of a rule: the number of cells per state and the worst cell, or the verdicts on a claim."""
     if isinstance(outcome, ClaimRuleOutcome):
         verdicts = (
-            f"{one.statement.words({})}: {one.verdict}, {one.measured.words()}" for one in outcome.judged
+            f"{one.statement.words({})}: {one.words}, {one.agreement} pairs, {one.measured.words()}"
+            for one in outcome.judged
         )
         return f"{outcome.rule.text}: {'; '.join(verdicts)}"
     worst = outcome.cells[0]
@@ -191,6 +192,9 @@ def _json_claim(outcome: ClaimRuleOutcome) -> dict[str, Any]:
                 "value": one.measured.value,
                 "ci95": None if (ci := one.measured.interval) is None else [ci.low, ci.high],
                 "p_holm": one.p_holm,
+                "agreeing_pairs": one.agreeing,
+                "pairs": one.measured.cells,
+                "note": one.note,
             }
             for one in outcome.judged
         ],

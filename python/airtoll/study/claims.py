@@ -35,6 +35,9 @@ from airtoll.study.values import PROBLEM, Former, Name, Title, key, key_of, name
 EQUAL_PERCENT: Final = 5.0
 """Changes within this limit count as equal, unless a claim has its own limit."""
 
+RELEVANT_PERCENT: Final = 1.0
+"""Smaller changes are no relevant difference, unless a claim has its own threshold or states a smaller size."""
+
 END: Final = ("lowest", "highest")
 """Words for the lowest and the highest level that a result has of an ordered factor."""
 
@@ -63,11 +66,15 @@ class _Form(BaseModel):
     where: CellCondition = CellCondition()
 
 
+class _Ordered(_Form):
+    relevant: float | None = None  # smallest relevant change in percent
+
+
 class _Sized(_Form):
     up_to: int | None = None  # largest packet size in bytes
 
 
-class OrderingForm(_Sized):
+class OrderingForm(_Sized, _Ordered):
     """A claim that one level is better than another everywhere."""
 
     kind: Literal["ordering"]
@@ -88,7 +95,7 @@ class EqualityForm(_Sized):
     within: float = EQUAL_PERCENT  # in percent
 
 
-class TrendForm(_Form):
+class TrendForm(_Ordered):
     """A claim that a metric rises or falls with packet size or with the offered load."""
 
     kind: Literal["trend"]
@@ -96,7 +103,7 @@ class TrendForm(_Form):
     over: Literal["packet_size", "offered"] = "packet_size"
 
 
-class InteractionForm(_Sized):
+class InteractionForm(_Sized, _Ordered):
     """A claim that the cost of the worse level against the better one is larger at one level of a factor.
 
     `smaller` is the other level of that factor; None: all other levels.
@@ -129,10 +136,10 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "interaction": ("factor", "better", "worse", "by", "larger"),
 }
 _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
-    "ordering": ("up_to", "at_least", "at_most", "percent_of"),
+    "ordering": ("up_to", "at_least", "at_most", "percent_of", "relevant"),
     "equality": ("up_to", "within"),
-    "trend": ("over",),
-    "interaction": ("smaller", "alike", "absolute", "up_to", "within"),
+    "trend": ("over", "relevant"),
+    "interaction": ("smaller", "alike", "absolute", "up_to", "within", "relevant"),
 }
 _OF_KIND: Final = tuple(
     dict.fromkeys(key for keys in (_REQUIRED, _OPTIONAL) for of in keys.values() for key in of)
@@ -296,6 +303,11 @@ class ClaimTable(BaseModel):
         default=None,
         description="For ordering: the level whose value is 100 % for at_least and at_most, worse (default) or better; "
         "with better, at_least is a loss against the better level.",
+    )
+    relevant: _Percent | None = Field(
+        default=None,
+        description="For ordering, trend and interaction: the smallest change that counts as a difference, in % (for "
+        "metrics in %: in points). Default: 1 %, or the size that the claim states, if it is smaller.",
     )
     within: _Percent | None = Field(
         default=None,

@@ -1,7 +1,7 @@
 """Cells that lab sim cannot tell apart, because their scenarios are equal for the medium.
 
 The medium knows a security level only by the length of its frames and the time to seal them. Two levels with the same
-frame length and almost the same time are one experiment, although their names differ.
+frame length and almost the same time are one experiment, although their names or their key management differ.
 """
 
 import json
@@ -14,6 +14,9 @@ from airtoll.study.cell import Cell
 
 DISTINCT_US: Final = 1.0
 """Smaller differences in the time to seal a frame have no effect on the air, whose shortest slot has 9 us."""
+
+_NAMES: Final = ("security", "wpa_key_mgmt", "ieee80211w")
+"""Keys without effect on the medium: it sends no management frames but beacons, whose length they do not change."""
 
 _TIMES: Final = ("processor_frame_us", "processor_byte_ns")
 
@@ -29,7 +32,7 @@ class Simulated:
     @property
     def text(self) -> str:
         """The scenario as the medium distinguishes it, without the time to seal a frame."""
-        scenario = {key: value for key, value in self.scenario.items() if key != "security"}
+        scenario = {key: value for key, value in self.scenario.items() if key not in _NAMES}
         facts = {
             probe: {key: value for key, value in of_probe.items() if key not in _TIMES}
             for probe, of_probe in self.facts.items()

@@ -225,13 +225,25 @@ class ReportData:
 
         A security level that only some flows cannot distinguish remains a level of its own.
         """
-        found = alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+        found = self._first_alike
         distinct = {cell.cell.security for cell in self.compared.cells if cell.cell not in found}
         return {
             cell: first
             for cell, first in found.items()
             if cell.security == first.security or cell.security not in distinct
         }
+
+    @cached_property
+    def _first_alike(self) -> Mapping[Cell, Cell]:
+        """The cells whose scenario lab sim had in an earlier cell, with that cell."""
+        return alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+
+    def identical(self, a: Cell, b: Cell) -> bool:
+        """Whether lab sim had the same scenario in both cells, so that none of its runs can tell them apart.
+
+        Stations of other labs join a network as each level demands.
+        """
+        return self._first_alike.get(a, a) == self._first_alike.get(b, b)
 
     def _simulated(self) -> Iterator[alike.Simulated]:
         """The scenarios that the medium had, in the order of cells; a cell without a recorded scenario is missing."""

@@ -1,7 +1,11 @@
-"""The claims of a paper and of a study beside the same comparison in this result: confirmed, not confirmed or opposite.
+"""The claims of a paper and of a study beside the same comparison in this result, with a verdict on each.
 
 `airtoll.stats.matched` tests each claim over every pair of cells that have its conditions and are otherwise equal. The
-family of Holm's correction consists of all claims of the table.
+family of Holm's correction consists of all claims of the table. The verdict follows in three steps:
+
+1. The mean change over all pairs has an `Outcome`: as claimed, otherwise, no relevant difference, or open.
+2. The outcome counts only if its parts share it (`Judged.is_shared`); else the verdict is "mixed".
+3. A confirmed change has the size that the claim or the paper states; else the verdict is "other size".
 """
 
 import math
@@ -16,7 +20,7 @@ from airtoll.published import Point, Publication, implied_points, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.parts.matching import ByRound, Change, change_of
+from airtoll.report.parts.matching import ByRound, Change, MeanChange, change_of
 from airtoll.report.parts.statements import (
     Contrast,
     Ends,
@@ -29,14 +33,29 @@ from airtoll.report.parts.statements import (
 )
 from airtoll.stats import Interval, fixed_factors, holm
 from airtoll.study.cell import Cell
-from airtoll.study.claims import EQUAL_PERCENT, ORDERED
+from airtoll.study.claims import EQUAL_PERCENT, ORDERED, RELEVANT_PERCENT
 from airtoll.study.factors import level_order
 
 NOT_MEASURED: Final = "not measured"
-ClaimResult = Literal["confirmed", "other size", "not confirmed", "opposite", "not measured"]
-"""The verdict of a result on a claim. confirmed, opposite: the corrected p-value is below 5 %. other size: the
-direction is confirmed, but no size of the 95 % interval is one that the claim states. A claim that nothing differs is
-confirmed if the change is within its limit."""
+UNTESTABLE: Final = "cannot be tested here"
+ClaimResult = Literal[
+    "confirmed",
+    "other size",
+    "mixed",
+    "no relevant difference",
+    "not confirmed",
+    "opposite",
+    "cannot be tested here",
+    "not measured",
+]
+"""The verdict of a result on a claim; `docs/explanation/statistics.md` defines each."""
+
+Outcome = Literal["claimed", "otherwise", "irrelevant", "open"]
+"""What a change says about a claim. open: nothing, because the change is not resolved. A claim of equality has no
+irrelevant changes: a change within its limit is the claimed one."""
+
+SIZE_FACTOR: Final = 2.0
+"""A change has another size than the published one if it is more than this many times larger or smaller."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +67,7 @@ class Judged:
     published: float | None
     model: float | None  # in lab sim, whose results are the model's, the change of this result
     measured: Change
-    equal_within: float  # the largest change that counts as equal, in the unit of `measured`
+    limit: float  # smaller changes count as equal, in the unit of `measured`
     p_holm: float | None = None  # of `measured`, corrected for all claims
 
     @property
@@ -67,7 +86,7 @@ class Judged:
         if self.model is None:
             return False
         if self.statement.direction == "equal":
-            return abs(self.model) > self.equal_within
+            return abs(self.model) > self.limit
         return self.model == 0 or (self.model > 0) != (self.statement.direction == "higher")
 
     @property
@@ -75,28 +94,119 @@ class Judged:
         """Why the model disagrees, if the data of the paper have a reason."""
         return " ".join(dict.fromkeys(source.disagreement for source in self.sources if source.disagreement))
 
-    @property
+    @cached_property
     def verdict(self) -> ClaimResult:
         """Whether this result confirms the claim."""
-        claim, change, ci = self.statement, self.measured.value, self.measured.interval
-        if change is None:
-            return NOT_MEASURED
-        if ci is None:
+        if self.measured.value is None:
+            return UNTESTABLE if self.measured.identical else NOT_MEASURED
+        outcome = self._outcome(self.measured, self.p_holm)
+        if outcome == "open":
             return "not confirmed"
-        limit = claim.equal_percent
-        if claim.direction == "equal" and self.measured.in_percent and ci.low > -limit and ci.high < limit:
-            return "confirmed"
-        if not self.measured.resolved(self.p_holm):
-            return "not confirmed"
-        if claim.direction == "equal" or (change > 0) != (claim.direction == "higher"):
-            return "opposite"
-        return "confirmed" if self._has_size(ci) else "other size"
+        if not self._is_shared(outcome):
+            return "mixed"
+        if outcome == "claimed":
+            return "confirmed" if self._has_size() else "other size"
+        return "opposite" if outcome == "otherwise" else "no relevant difference"
 
-    def _has_size(self, ci: Interval) -> bool:
-        """Whether the interval contains a size that the claim states."""
-        size = self.statement.size
+    @property
+    def agreeing(self) -> int:
+        """The number of pairs whose own change is the claimed one, significant or not."""
+        return sum(self._estimate(pair) == "claimed" for pair in self.measured.pairs)
+
+    @property
+    def agreement(self) -> str:
+        """The agreeing pairs of all pairs."""
+        return f"{self.agreeing} of {self.measured.cells}" if self.measured.cells else text.MISSING
+
+    @property
+    def note(self) -> str:
+        """What a reader must know beside the verdict: the parts that do not share it, or the other size."""
+        if self.verdict == "mixed":
+            outcome = self._outcome(self.measured, self.p_holm)
+            differing = list(self._differing(outcome)) or [
+                pair for pair in self.measured.pairs if self._estimate(pair) != outcome
+            ]
+            shown = [
+                text.joined(f"{one.name}:", self.measured.shown(one.value)) for one in differing[:_NAMED]
+            ]
+            more = len(differing) - len(shown)
+            return ", ".join([*shown, *([f"{more} more"] if more else [])])
+        if self.verdict == "other size" and (times := self._times_published) is not None:
+            return f"{times:.2g} times the published change"
+        return ""
+
+    @property
+    def words(self) -> str:
+        """The verdict with its note."""
+        return f"{self.verdict} ({self.note})" if self.note else self.verdict
+
+    def _outcome(self, change: MeanChange, p: float | None) -> Outcome:
+        """What a change with this corrected p-value says about the claim."""
+        ci = change.interval
+        if change.value is None or ci is None:
+            return "open"
+        small = -self.limit <= ci.low and ci.high <= self.limit
+        if small and self.statement.direction == "equal":
+            return "claimed"
+        if change.resolved(p) and (abs(change.value) >= self.limit or self.statement.direction != "equal"):
+            return self._estimate(change)
+        return "irrelevant" if small else "open"
+
+    def _estimate(self, change: MeanChange) -> Outcome:
+        """What a change says about the claim if it is exact."""
+        value, direction = change.value or 0.0, self.statement.direction
+        if direction == "equal":
+            return "claimed" if abs(value) <= self.limit else "otherwise"
+        if abs(value) < self.limit or value == 0:
+            return "irrelevant"
+        return "claimed" if (value > 0) == (direction == "higher") else "otherwise"
+
+    def _is_shared(self, outcome: Outcome) -> bool:
+        """Whether the parts of the mean change share its outcome.
+
+        Most pairs have that outcome, no pair has another one that is significant, and each transport, IP version and
+        PHY has it. A significant change below the limit decides nothing about a single pair.
+        """
+        pairs = self.measured.pairs
+        most = 2 * sum(self._estimate(pair) == outcome for pair in pairs) > len(pairs)
+        return most and not any(True for _ in self._differing(outcome))
+
+    def _differing(self, outcome: Outcome) -> Iterator[MeanChange]:
+        """The groups with another outcome than the mean, and the pairs with a significant other outcome."""
+        yield from (group for group in self.measured.groups if self._estimate(group) != outcome)
+        corrected = holm([pair.p for pair in self.measured.pairs])
+        for pair, p in zip(self.measured.pairs, corrected, strict=True):
+            if self._outcome(pair, p) in _CONTRARY[outcome]:
+                yield pair
+
+    def _has_size(self) -> bool:
+        """Whether the interval contains a size that the claim states, or else one near the published size."""
+        ci, size = self.measured.interval, self.statement.size
+        if size is None and self._times_published is not None:
+            published = abs(self.published or 0.0)
+            size = Interval(published / SIZE_FACTOR, published * SIZE_FACTOR)
+        if ci is None or size is None:
+            return True
         low, high = (ci.low, ci.high) if self.statement.direction == "higher" else (-ci.high, -ci.low)
-        return size is None or (low <= size.high and high >= size.low)
+        return low <= size.high and high >= size.low
+
+    @property
+    def _times_published(self) -> float | None:
+        """The change divided by the published one; None if no size was published, or if the claim states one."""
+        if self.statement.size or self.statement.direction == "equal" or not self.published:
+            return None
+        times = (self.measured.value or 0.0) / self.published
+        return times if times > 0 else None
+
+
+_NAMED: Final = 3  # parts that a note names
+
+_CONTRARY: Final[Mapping[Outcome, tuple[Outcome, ...]]] = {
+    "claimed": ("otherwise",),
+    "otherwise": ("claimed",),
+    "irrelevant": ("claimed", "otherwise"),
+}
+"""The outcomes of a pair that contradict an outcome of the mean."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +232,7 @@ class Claims:
         found = [self._judged(statement, tuple(of)) for statement, of in sources.items()]
         corrected = holm([one.measured.p for one in found])
         judged = [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
-        return tuple(sorted(judged, key=lambda one: one.measured.value is None))
+        return tuple(sorted(judged, key=lambda one: one.verdict == NOT_MEASURED))
 
     def _stated(self) -> Iterator[tuple[Source, Tested]]:
         yield from of_study(self.data.plan.claims, self._ends)
@@ -147,19 +257,39 @@ class Claims:
             "claims",
             f"Claims {text.listing(origins)}, and the verdicts of this result",
             f"{text.counted(len(self.judged), 'claim')}: {counts}. A change is the mean over all pairs of cells that "
-            "differ only in the compared levels (Pairs), with its 95 % interval; p is corrected for all claims of the "
-            "table (Holm). Confirmed and opposite: the change is significant at 5 %, or exact: all runs give "
-            "the same change. Not confirmed: the change is not significant after the correction, or the interval of a "
-            "claim of equality exceeds its limit. A claim of equality is confirmed if the "
-            f"interval is within {EQUAL_PERCENT:g} % or the limit that the claim states."
+            "differ only in the compared levels, with its 95 % interval; p is corrected for all claims of the table "
+            "(Holm). Pairs: how many of them have the claimed direction and a relevant size. Confirmed and opposite: "
+            "the change is significant at 5 %, or exact (all runs give the same change), it is at least "
+            f"{RELEVANT_PERCENT:g} % or the threshold of the claim, and its parts share it: most pairs, every pair "
+            "whose change is significant, and each transport, IP version and PHY. Not confirmed: the change is not "
+            "significant after the correction, or the interval of a claim of equality exceeds its limit. A claim of "
+            f"equality is confirmed if the interval is within {EQUAL_PERCENT:g} % or the limit that the claim states, "
+            "and its parts share that."
             + (
                 " A claim about a cost at two levels: by how much the cost, as a ratio, is larger at the first one."
                 if contrasts
                 else ""
             )
             + (
-                " Other size: the direction is confirmed, but the interval contains no size that the claim states."
+                " Other size: the direction is confirmed, but the interval contains no size that the claim states, or "
+                f"none within a factor of {SIZE_FACTOR:g} of the published change."
                 if self.count("other size")
+                else ""
+            )
+            + (
+                " Mixed: the change is significant, but not all of its parts share it; the parts follow in parentheses."
+                if self.count("mixed")
+                else ""
+            )
+            + (
+                " No relevant difference: the change is below the threshold, significant or not."
+                if self.count("no relevant difference")
+                else ""
+            )
+            + (
+                " Cannot be tested here: this lab gives the compared levels the same scenario, so that they are equal "
+                "by construction."
+                if self.count(UNTESTABLE)
                 else ""
             )
             + (
@@ -176,11 +306,11 @@ class Claims:
                 (
                     one.statement.words(self.data.fixed),
                     "; ".join(one.places),
-                    one.verdict,
+                    one.words,
                     one.statement.printed or one.measured.shown(one.published),
                     *((one.measured.shown(one.model),) if modelled else ()),
                     one.measured.words(),
-                    str(one.measured.cells),
+                    one.agreement,
                     text.p_value(one.p_holm, one.measured.interval),
                 )
                 for one in self.judged
@@ -252,7 +382,13 @@ class Claims:
             if tested.names("crypto_at") or self.data.is_of_paper(cell, tested.metric.name)
         }
         in_sessions = self.data.in_sessions
-        measured = change_of(tested, values, relative=tested.metric.relative, in_sessions=in_sessions)
+        measured = change_of(
+            tested,
+            values,
+            relative=tested.metric.relative,
+            in_sessions=in_sessions,
+            identical=self.data.identical,
+        )
         model = measured if self.data.lab == "sim" else self._predicted(tested, values, measured)
         return Judged(
             tested,
@@ -260,7 +396,7 @@ class Claims:
             published=_published(self._points, tested, in_percent=measured.in_percent),
             model=model.value if model.in_percent == measured.in_percent else None,
             measured=measured,
-            equal_within=_equal_within(tested, values, in_percent=measured.in_percent),
+            limit=_limit(tested, values, in_percent=measured.in_percent),
         )
 
     def _predicted(self, tested: Tested, measured_in: Iterable[Cell], measured: Change) -> Change:
@@ -272,9 +408,10 @@ class Claims:
         return change_of(tested, values, relative=measured.in_percent, in_sessions=in_sessions)
 
 
-def _equal_within(tested: Tested, values: ByRound, *, in_percent: bool) -> float:
-    """The limit of equality in the unit of the change; for a difference, the claim's percentage of the mean value."""
-    metric, limit = tested.metric, tested.equal_percent
+def _limit(tested: Tested, values: ByRound, *, in_percent: bool) -> float:
+    """The limit of equality or of relevance in the unit of the change; of a difference, a share of the mean value."""
+    metric = tested.metric
+    limit = tested.equal_percent if tested.direction == "equal" else tested.relevant_percent
     if in_percent or not metric.relative:
         return limit
     compared = [value for by_round in values.values() for value in by_round.values()]

@@ -1,11 +1,15 @@
-"""Pairs of cells that differ only in compared levels, and the tests of their changes by `airtoll.stats.matched`."""
+"""Pairs of cells that differ only in compared levels, and the tests of their changes by `airtoll.stats.matched`.
+
+The change of a claim is the mean over its pairs. `Change.pairs` and `Change.groups` have the parts of that mean, so
+that it hides none of them.
+"""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from airtoll.report.material import text
 from airtoll.report.parts.statements import Contrast, Statement, Tested
@@ -14,6 +18,7 @@ from airtoll.stats import (
     MatchedMean,
     Metric,
     aligned,
+    fixed_factors,
     interaction_difference,
     interaction_ratio,
     is_significant,
@@ -27,16 +32,34 @@ ByRound = Mapping[Cell, Mapping[int, float]]
 """The values of one metric by cell and round."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """The mean change of a claim over all pairs of cells, in percent or in display units."""
+GROUPS: Final = ("transport", "ip", "phy")
+"""The factors at each level of which a claim must hold: changes at their levels have different causes."""
 
-    metric: Metric
-    in_percent: bool
+
+@dataclass(frozen=True)
+class MeanChange:
+    """A mean change over pairs of cells, in percent or in display units."""
+
     cells: int  # pairs of cells; of a contrast, pairs of such pairs
     value: float | None
     interval: Interval | None  # 95 %, not corrected
     p: float | None
+    name: str = ""  # the levels of the pairs in words
+
+    def resolved(self, p_holm: float | None) -> bool:
+        """Whether the change is significant, with its corrected p-value."""
+        return is_significant(p_holm, self.interval)
+
+
+@dataclass(frozen=True)
+class Change(MeanChange):
+    """The mean change of a claim over all pairs of cells, with its parts."""
+
+    metric: Metric = field(kw_only=True)
+    in_percent: bool = field(kw_only=True)
+    pairs: tuple[MeanChange, ...] = ()  # the change of each pair that is part of the mean
+    groups: tuple[MeanChange, ...] = ()  # the mean at each level of `GROUPS`, if the pairs have several
+    identical: int = 0  # pairs that the lab cannot tell apart, which are not part of the mean
 
     def shown(self, value: float | None) -> str:
         """A value in the unit of this change, as text."""
@@ -52,42 +75,83 @@ class Change:
             interval = text.interval(self.interval, self.metric.decimals, sign=True)
         return text.joined(self.shown(self.value), interval)
 
-    def resolved(self, p_holm: float | None) -> bool:
-        """Whether the change is significant, with its corrected p-value."""
-        return is_significant(p_holm, self.interval)
-
-
-def change_of(tested: Tested, values: ByRound, *, relative: bool, in_sessions: bool) -> Change:
-    """The change of a claim. With `relative` it is in percent, if the claim and the values allow a ratio.
-
-    `in_sessions`: the values of a round are from the same sessions.
-    """
-    sets = list(_sets(tested, values))
-    pairs = list(dict.fromkeys(pair for of_set in sets for pair in of_set))
-    of_pair = dict(zip(pairs, aligned((values[a], values[b]) for a, b in pairs), strict=True))
-    mean, in_percent = _tested(
-        tested,
-        [[of_pair[pair] for pair in of_set] for of_set in sets],
-        relative=relative,
-        in_sessions=in_sessions,
-    )
-
-    def shown(value: float) -> float:
-        return 100 * math.expm1(value) if in_percent else tested.metric.display(value)
-
-    ci = mean.ci95_t
-    return Change(
-        tested.metric,
-        in_percent,
-        mean.cells,
-        None if mean.mean is None else shown(mean.mean),
-        None if ci is None else Interval(shown(ci.low), shown(ci.high)),
-        mean.p,
-    )
-
 
 _CellPair = tuple[Cell, Cell]
 """The cell of the reference, and that of the subject."""
+
+
+def change_of(
+    tested: Tested,
+    values: ByRound,
+    *,
+    relative: bool,
+    in_sessions: bool,
+    identical: Callable[[Cell, Cell], bool] = lambda _a, _b: False,
+) -> Change:
+    """The change of a claim. With `relative` it is in percent, if the claim and the values allow a ratio.
+
+    `in_sessions`: the values of a round are from the same sessions. `identical` says whether the lab gives two cells
+    the same scenario; such pairs are excluded.
+    """
+    every = list(_sets(tested, values))
+    sets = [of_set for of_set in every if not all(identical(*pair) for pair in of_set)]
+    pairs = list(dict.fromkeys(pair for of_set in sets for pair in of_set))
+    of_pair = dict(zip(pairs, aligned((values[a], values[b]) for a, b in pairs), strict=True))
+
+    def mean_of(
+        some: Sequence[tuple[_CellPair, ...]], *, relative: bool, name: str = ""
+    ) -> tuple[MeanChange, bool]:
+        mean, in_percent = _tested(
+            tested,
+            [[of_pair[pair] for pair in of_set] for of_set in some],
+            relative=relative,
+            in_sessions=in_sessions,
+        )
+
+        def shown(value: float) -> float:
+            return 100 * math.expm1(value) if in_percent else tested.metric.display(value)
+
+        ci = mean.ci95_t
+        shown_mean = None if mean.mean is None else shown(mean.mean)
+        interval = None if ci is None else Interval(shown(ci.low), shown(ci.high))
+        return MeanChange(mean.cells, shown_mean, interval, mean.p, name), in_percent
+
+    total, in_percent = mean_of(sets, relative=relative)
+
+    def parts(named: Iterable[tuple[str, Sequence[tuple[_CellPair, ...]]]]) -> tuple[MeanChange, ...]:
+        found = [mean_of(some, relative=in_percent, name=name)[0] for name, some in named]
+        required = "value" if total.interval is None else "interval"  # as for the mean
+        return tuple(one for one in found if getattr(one, required) is not None)
+
+    return Change(
+        **vars(total),
+        metric=tested.metric,
+        in_percent=in_percent,
+        pairs=parts((name, [of_set]) for name, of_set in _named(sets)),
+        groups=parts(_grouped(sets)),
+        identical=len(every) - len(sets),
+    )
+
+
+def _named(sets: Sequence[tuple[_CellPair, ...]]) -> Iterator[tuple[str, tuple[_CellPair, ...]]]:
+    """The sets with the levels by which they differ, in words."""
+    fixed = fixed_factors(first[1] for first, *_ in sets)
+    for of_set in sets:
+        levels = _levels_of(of_set[0][1])
+        yield (
+            " ".join(text.factor(name, level) for name, level in levels.items() if name not in fixed),
+            of_set,
+        )
+
+
+def _grouped(sets: Sequence[tuple[_CellPair, ...]]) -> Iterator[tuple[str, list[tuple[_CellPair, ...]]]]:
+    """The sets of each level of `GROUPS` of which there are several, with the level in words."""
+    for factor in GROUPS:
+        groups: dict[Any, list[tuple[_CellPair, ...]]] = defaultdict(list)
+        for of_set in sets:
+            groups[getattr(of_set[0][1], factor)].append(of_set)
+        if len(groups) > 1:
+            yield from ((text.factor(factor, level), some) for level, some in groups.items())
 
 
 def _sets(tested: Tested, measured: Iterable[Cell]) -> Iterator[tuple[_CellPair, ...]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from airtoll.condition import mixture
+from airtoll.probes.iperf3_report import OVERLOAD
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts import card, round_trips
@@ -88,7 +89,7 @@ def run_counts(data: ReportData) -> str:
 
 
 def method(data: ReportData) -> list[str]:
-    """How the figures were measured and computed, from the plan."""
+    """How the figures were obtained and computed: what the runs of this result did, in its lab."""
     lines = [
         *(_imported(data) if data.lab == "imported" else _planned(data)),
         f"{_unit(data)} Intervals and equivalence verdicts apply to each change separately; they are not adjusted for "
@@ -122,6 +123,11 @@ def _planned(data: ReportData) -> Iterator[str]:
             "contains one session of every setting, in the reverse order of the block before (ABBA), so that a steady "
             "drift affects all settings alike. The cells of a session are in random order."
         )
+    elif data.lab == "sim":
+        yield (
+            "Each block contains one run of every security level of an otherwise equal cell. The runs of a block share "
+            "a seed, and so draw the same backoffs."
+        )
     else:
         yield (
             "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
@@ -130,17 +136,27 @@ def _planned(data: ReportData) -> Iterator[str]:
     yield _replicates(m)
     if (reason := data.plan.clock_reason) is not None:
         yield f"airtoll selected the clock: {reason}."
-    yield (
-        f"Probes, in this order: {text.listing(map(_measured, m.probes))}. Each probe "
-        f"runs for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
-    )
+    done = {name for run in data.runs if run.record for name in run.record.probes}
+    probes = [name for name in m.probes if name in done] or m.probes
+    if data.lab == "sim":
+        yield (
+            "The medium, the hosts and their traffic are simulated in virtual time: "
+            f"{text.listing(map(_measured, probes))}. Each probe simulates {m.duration:g} s after a warm-up of "
+            f"{m.warmup:g} s that is not counted."
+        )
+    else:
+        yield (
+            f"Probes, in this order: {text.listing(map(_measured, probes))}. Each probe "
+            f"runs for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted."
+        )
     yield from round_trips.tool_sentences(data)
     if (of_card := card.sentence(data)) is not None:
         yield of_card
     yield from _loads(data)
     yield from _profiles(data)
     yield from _stacks(data)
-    yield f"Seed {m.seed} determines the order of runs."
+    seeds = "the backoffs" if data.lab == "sim" else "the order of runs"
+    yield f"Seed {m.seed} determines {seeds}."
 
 
 def _imported(data: ReportData) -> Iterator[str]:
@@ -175,24 +191,43 @@ def _replicates(m: Method) -> str:
 
 
 def _loads(data: ReportData) -> Iterator[str]:
-    """The offered load of UDP, and the meaning of packet size over TCP."""
+    """The offered load of UDP, and the meaning of packet size over TCP. Only a probe of throughput has either."""
+    if not {"throughput", "ftp"} & set(data.method.probes):
+        return
     cells = {run.run.cell for run in data.runs}
     offered = {cell.offered for cell in cells if cell.transport == "udp"}
     if "max" in offered:
-        yield (
-            "UDP offers the mean TCP throughput of the same cell, whose runs come first."
-            if data.method.udp_load == "tcp"
-            else "UDP offers 1.25 times the capacity of the open link, the same load for every level of a block."
-        )
+        yield _most_load(data)
     if loads := sorted(load for load in offered if load != "max"):
         shown = text.listing(f"{load:g}" for load in loads)
         yield f"Each sender offers {shown} Mbit/s of UDP payload."
+    if data.lab == "sim" and any(cell.transport == "tcp" for cell in cells):
+        yield "TCP always has data to send and fills its segments: the packet size has no effect on it."
+        return
     for size in sorted({cell.tcp_size for cell in cells if cell.transport == "tcp"}, reverse=True):
         yield (
             "For TCP, the packet size is the size of one write to the socket; TCP chooses the length of segments."
             if size == "write"
             else "For TCP, the packet size is the payload of a segment (MSS)."
         )
+
+
+def _most_load(data: ReportData) -> str:
+    """The load of the UDP senders that the study asks to offer the most, with the loads that their runs recorded."""
+    if data.method.udp_load == "tcp":
+        return "UDP offers the mean TCP throughput of the same cell, whose runs come first."
+    if data.lab == "sim":
+        return "UDP senders are saturated: a datagram is always waiting."
+    loads = sorted(
+        load / 1e6
+        for run in data.runs
+        if run.run.cell.transport == "udp" and run.run.cell.offered == "max" and run.record is not None
+        if isinstance(load := run.record.probes.get("throughput", {}).get("offered_bit_per_s"), int | float)
+    )
+    ends = [text.number(load, 1) for load in (loads[0], loads[-1])] if loads else []
+    said = f" ({' to '.join(dict.fromkeys(ends))} Mbit/s per sender)" if ends else ""
+    times = f"{OVERLOAD:g} times the capacity of the open link{said}"
+    return f"UDP offers {times}, the same load for every level of a block."
 
 
 def _profiles(data: ReportData) -> Iterator[str]:

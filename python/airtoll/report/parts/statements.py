@@ -22,7 +22,7 @@ from airtoll.published import (
 from airtoll.report.material import text
 from airtoll.stats import METRICS, Interval, Metric
 from airtoll.study import claims
-from airtoll.study.claims import END, EQUAL_PERCENT, ClaimTable
+from airtoll.study.claims import END, EQUAL_PERCENT, RELEVANT_PERCENT, ClaimTable
 from airtoll.study.factors import FACTORS
 
 ClaimDirection = Literal["higher", "lower", "equal"]
@@ -48,6 +48,7 @@ class Statement:
         None  # of the change without its sign, in percent or points, if the claim states it
     )
     equal_percent: float = EQUAL_PERCENT
+    relevant_percent: float = RELEVANT_PERCENT
     up_to_b: int | None = None  # largest packet size
     is_trend: bool = False
 
@@ -120,6 +121,7 @@ class Contrast:
     absolute: bool = False  # costs as differences in the metric's unit, not as ratios
     direction: ClaimDirection = "higher"
     equal_percent: float = EQUAL_PERCENT
+    relevant_percent: float = RELEVANT_PERCENT
     printed: str = ""
     size: Interval | None = None
 
@@ -220,7 +222,7 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
     match form:
         case claims.OrderingForm():
             size = _size(form)
-            return _statement(
+            made = _statement(
                 metric,
                 {**where, form.factor: form.better},
                 {**where, form.factor: form.worse},
@@ -229,6 +231,7 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
                 size=_of_worse(metric, size) if size and form.percent_of == "better" else size,
                 up_to_b=form.up_to,
             )
+            return replace(made, relevant_percent=_relevant(form, form.at_least, form.at_most))
         case claims.EqualityForm():
             subject, reference = ({**where, form.factor: level} for level in form.of)
             made = _statement(metric, subject, reference, "equal", up_to_b=form.up_to)
@@ -237,7 +240,14 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
             low, high = ends.get(form.over, (None, None))
             direction: ClaimDirection = "higher" if form.way == "rises" else "lower"
             compared = ((form.over, high, low),) if low != high else ()
-            return Statement(metric, compared, tuple(where.items()), direction, is_trend=True)
+            return Statement(
+                metric,
+                compared,
+                tuple(where.items()),
+                direction,
+                relevant_percent=_relevant(form),
+                is_trend=True,
+            )
         case claims.InteractionForm():
             change = _statement(
                 metric,
@@ -253,8 +263,24 @@ def _of_form(form: claims.Form, ends: Ends) -> Tested:
             )
             direction = "equal" if form.alike else "higher"
             return Contrast(
-                change, form.by, larger, smaller, form.absolute, direction, equal_percent=form.within
+                change,
+                form.by,
+                larger,
+                smaller,
+                form.absolute,
+                direction,
+                equal_percent=form.within,
+                relevant_percent=_relevant(form),
             )
+
+
+def _relevant(
+    form: claims.OrderingForm | claims.TrendForm | claims.InteractionForm, *sizes: float | None
+) -> float:
+    """The smallest relevant change: stated by the claim, or the default, or a smaller size that the claim states."""
+    if form.relevant is not None:
+        return form.relevant
+    return min(RELEVANT_PERCENT, *(size for size in (RELEVANT_PERCENT, *sizes) if size))
 
 
 def _size(form: claims.OrderingForm) -> Interval | None:
