@@ -16,6 +16,7 @@ from cli_command import AIRTOLL, Airtoll, one_line
 from airtoll import programs
 from airtoll.ciphers import peers, speed
 from airtoll.ciphers.peers import Peers
+from airtoll.cli import ciphers as cli_ciphers
 from airtoll.cli.ciphers import benchmark
 from airtoll.errors import AirtollError, UsageError
 
@@ -35,6 +36,8 @@ FIELDS = {
     "cycles_per_byte_quartiles",
     "limit_cycles_per_byte",
     "limited_by",
+    "airtoll_ratio",
+    "airtoll_ratio_resolved",
 }
 
 
@@ -151,7 +154,7 @@ def test_the_table_fits_110_columns(airtoll: Airtoll) -> None:
     done = airtoll("ciphers", "--suite", "ccmp", "--suite", "enhanced8", "--size", 1500, COLUMNS="80")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 110
     rows = [line.split() for line in lines if line.startswith(("ccmp ", "enhanced8 "))]
     assert len(rows) == 2 * 6  # ways
     assert all(row[1] == "1500" for row in rows)
@@ -310,6 +313,52 @@ CASE = {
     "backend": "portable",
     "within_s": 0,
 }
+
+
+def measured(
+    gbit_per_s: float, quartiles: tuple[float, float], implementation: str
+) -> speed.SpeedMeasurement:
+    return speed.SpeedMeasurement.model_validate(
+        {
+            **dict.fromkeys(FIELDS - {"airtoll_ratio", "airtoll_ratio_resolved"}),
+            "suite": "ccmp",
+            "size_b": 64,
+            "mean_payload_b": 64,
+            "operation": "seal",
+            "batch": 96,
+            "keys": 96,
+            "implementation": implementation,
+            "gbit_per_s": gbit_per_s,
+            "gbit_per_s_quartiles": quartiles,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "shown"),
+    [
+        ((5.0, (4.9, 5.1)), "0.96x"),  # ours are 4.7 to 4.9 around 4.8: they meet at 4.9
+        ((5.0, (4.95, 5.1)), "0.96x"),
+        ((4.0, (3.9, 4.1)), "1.20x"),
+    ],
+)
+def test_an_order_within_the_spread_is_marked(theirs: tuple[float, tuple[float, float]], shown: str) -> None:
+    ours, peer = measured(4.8, (4.7, 4.9), "airtoll"), measured(*theirs, "ipsec-mb")
+    peer = peer.beside(ours)
+    is_apart = theirs[1][0] > 4.9 or theirs[1][1] < 4.7
+    assert peer.airtoll_ratio_resolved is is_apart
+    host = speed.BenchmarkHost.model_validate(
+        {
+            **dict.fromkeys(speed.BenchmarkHost.model_fields),
+            "airtoll_version": "0",
+            "architecture": "x86_64",
+            "backend": "portable",
+            "libraries": {},
+        }
+    )
+    table = cli_ciphers._markdown(speed.Speeds(host=host, complete=True, measurements=(ours, peer)))
+    assert f"| {shown}{'' if is_apart else '~'} |" in table
+    assert "| 4.80 | 2.1 |" in table  # half of the range between the quartiles, in percent of the median
 
 
 def test_without_cargo_a_checkout_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -65,6 +65,30 @@ def test_models_stand_beside_each_other(airtoll: Airtoll) -> None:
     assert len(found) > 1
 
 
+def test_one_cost_leads_and_the_others_say_why_they_differ(airtoll: Airtoll) -> None:
+    done = airtoll("model", "--security", "ccmp")
+    lead, closed, cause = (
+        next(place for place, line in enumerate(done.stdout.splitlines()) if line.startswith(start))
+        for start in ("Throughput with ccmp instead of open: ", "Closed forms: ", "By cause, ")
+    )
+    assert lead < closed < cause
+    found = json.loads(airtoll("model", "--json", "--security", "ccmp").stdout)
+    change = found["throughput_change"]
+    low, high = change["ci95"]
+    assert low < change["percent"] < high < 0
+    assert change["seeds"] == 8
+    closed_forms_percent = -100 * found["single_station"]["cost_of_security"]
+    assert low - 0.05 < closed_forms_percent < high + 0.05
+    assert "`airtoll model` gives the cost" in airtoll("simulate", "--security", "ccmp").stdout
+
+
+@pytest.mark.parametrize("arguments", [("--security", "open"), ("--security", "ccmp", "--offered", 4)])
+def test_without_a_cost_of_throughput_there_is_no_such_answer(
+    airtoll: Airtoll, arguments: tuple[object, ...]
+) -> None:
+    assert json.loads(airtoll("model", "--json", *arguments).stdout)["throughput_change"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -16,7 +16,7 @@ from airtoll.study import expand, find_study, load_study
 def is_undecided(one: Judged) -> bool:
     """Whether the scatter of the simulated runs leaves open if the model agrees."""
     ci = one.measured.interval
-    limits = (-one.equal_within, one.equal_within) if one.statement.direction == "equal" else (0.0,)
+    limits = (-one.limit, one.limit) if one.statement.direction == "equal" else (0.0,)
     return ci is None or any(ci.low < limit < ci.high for limit in limits)
 
 

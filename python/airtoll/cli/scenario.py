@@ -122,6 +122,11 @@ def simulate_scenario(as_json: bool, **options: Any) -> None:
     console = plain_console()
     values = answer.values
     console.print(_summary(scenario), soft_wrap=True)
+    if scenario.security != "open":
+        console.print(
+            "One run: other seeds draw other backoffs. `airtoll model` gives the cost of security over several seeds.",
+            soft_wrap=True,
+        )
     console.print(plain_table((), _measures(values)))
     delays = {name: values.get(key) for name, key in (("delay", "delay_ms"), ("round trip", "rtt_ms"))}
     marks = ("mean", "p50", "p95", "p99", "max")
@@ -166,6 +171,13 @@ def model_scenario(as_json: bool, **options: Any) -> None:
         return
     console = plain_console()
     console.print(_summary(scenario), soft_wrap=True)
+    if cost is not None:
+        cost.print_answer(console, scenario.security)
+    console.print(
+        "Closed forms: expected values of a saturated channel, without the random backoffs, queues, TCP and hosts of a "
+        "simulation:",
+        soft_wrap=True,
+    )
     models = {name: _flat(of) for name, of in answer.values.items() if isinstance(of, dict)}
     figures = list(dict.fromkeys(name for of in models.values() for name in of))
     rows = [(_words(name), *(figure(of.get(name)) for of in models.values())) for name in figures]

@@ -51,8 +51,8 @@ ClaimResult = Literal[
 """The verdict of a result on a claim; `docs/explanation/statistics.md` defines each."""
 
 Outcome = Literal["claimed", "otherwise", "irrelevant", "open"]
-"""What a change says about a claim. open: nothing, because the change is not resolved. A claim of equality has no
-irrelevant changes: a change within its limit is the claimed one."""
+"""The meaning of a change for a claim. open: the change is not resolved. A claim of equality has no irrelevant changes:
+a change within its limit is the claimed one."""
 
 SIZE_FACTOR: Final = 2.0
 """A change has another size than the published one if it is more than this many times larger or smaller."""
@@ -120,7 +120,7 @@ class Judged:
 
     @property
     def note(self) -> str:
-        """What a reader must know beside the verdict: the parts that do not share it, or the other size."""
+        """The parts that do not share the verdict, or how the size differs from the published one."""
         if self.verdict == "mixed":
             outcome = self._outcome(self.measured, self.p_holm)
             differing = list(self._differing(outcome)) or [
@@ -141,7 +141,7 @@ class Judged:
         return f"{self.verdict} ({self.note})" if self.note else self.verdict
 
     def _outcome(self, change: MeanChange, p: float | None) -> Outcome:
-        """What a change with this corrected p-value says about the claim."""
+        """The outcome of a change with this corrected p-value."""
         ci = change.interval
         if change.value is None or ci is None:
             return "open"
@@ -153,7 +153,7 @@ class Judged:
         return "irrelevant" if small else "open"
 
     def _estimate(self, change: MeanChange) -> Outcome:
-        """What a change says about the claim if it is exact."""
+        """The outcome of a change if its value is exact."""
         value, direction = change.value or 0.0, self.statement.direction
         if direction == "equal":
             return "claimed" if abs(value) <= self.limit else "otherwise"

@@ -33,7 +33,7 @@ ByRound = Mapping[Cell, Mapping[int, float]]
 
 
 GROUPS: Final = ("transport", "ip", "phy")
-"""The factors at each level of which a claim must hold: changes at their levels have different causes."""
+"""A claim must hold at each level of these factors, because changes at their levels have different causes."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _named(sets: Sequence[tuple[_CellPair, ...]]) -> Iterator[tuple[str, tuple[_
 
 
 def _grouped(sets: Sequence[tuple[_CellPair, ...]]) -> Iterator[tuple[str, list[tuple[_CellPair, ...]]]]:
-    """The sets of each level of `GROUPS` of which there are several, with the level in words."""
+    """The sets of each level of the factors in `GROUPS` that have several levels, with the level in words."""
     for factor in GROUPS:
         groups: dict[Any, list[tuple[_CellPair, ...]]] = defaultdict(list)
         for of_set in sets:
