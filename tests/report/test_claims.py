@@ -55,6 +55,14 @@ def test_a_significant_change_confirms_a_claim(make: Make) -> None:
     assert rising.words == f"other size ({times:.2g} times the published change)"
 
 
+def test_values_far_from_the_published_ones_are_said_beside_the_verdict(make: Make) -> None:
+    costly = judged(make, lambda run: 10 * as_published(run))["Throughput is higher with open than with CCMP"]
+    assert costly.verdict == "confirmed"  # the change is as published
+    assert costly.times_printed is not None
+    assert costly.times_printed > 2
+    assert costly.words == f"confirmed (the values are {costly.times_printed:.2g} times the published ones)"
+
+
 def test_a_significant_change_in_the_other_direction_is_opposite(make: Make) -> None:
     def cheap(run: Run) -> float:
         return as_published(run) * (1.5 if run.cell.security == "ccmp" else 1.0)

@@ -18,7 +18,7 @@ from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
-_WIDTH = 110  # of a table; without a terminal, rich would use 80
+_WIDTH = 120  # of a table; without a terminal, rich would use 80
 _WORDS = ("suite", "by")  # columns of words
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
 _ONE_SIZE_B = 1500

@@ -68,6 +68,9 @@ class Judged:
     model: float | None  # in lab sim, whose results are the model's, the change of this result
     measured: Change
     limit: float  # smaller changes count as equal, in the unit of `measured`
+    times_printed: float | None = (
+        None  # the measured values divided by the paper's values in the same conditions
+    )
     p_holm: float | None = None  # of `measured`, corrected for all claims
 
     @property
@@ -133,7 +136,11 @@ class Judged:
             return ", ".join([*shown, *([f"{more} more"] if more else [])])
         if self.verdict == "other size" and (times := self._times_published) is not None:
             return f"{times:.2g} times the published change"
-        return ""
+        times = self.times_printed
+        if self.verdict not in ("confirmed", "other size") or times is None:
+            return ""
+        near = 1 / SIZE_FACTOR <= times <= SIZE_FACTOR
+        return "" if near else f"the values are {times:.2g} times the published ones"
 
     @property
     def words(self) -> str:
@@ -397,6 +404,7 @@ class Claims:
             model=model.value if model.in_percent == measured.in_percent else None,
             measured=measured,
             limit=_limit(tested, values, in_percent=measured.in_percent),
+            times_printed=_times_printed(self._points, tested, values),
         )
 
     def _predicted(self, tested: Tested, measured_in: Iterable[Cell], measured: Change) -> Change:
@@ -416,6 +424,31 @@ def _limit(tested: Tested, values: ByRound, *, in_percent: bool) -> float:
         return limit
     compared = [value for by_round in values.values() for value in by_round.values()]
     return abs(metric.display(fmean(compared))) * limit / 100 if compared else limit
+
+
+def _times_printed(points: Iterable[Point], tested: Tested, values: ByRound) -> float | None:
+    """The geometric mean of the measured values divided by the printed ones that the claim compares.
+
+    None without such a pair of values, for metrics in percentage points, and for a value that is not above 0.
+    """
+    statement = tested if isinstance(tested, Statement) else tested.change
+    if not tested.metric.relative:
+        return None
+    ratios = []
+    for point in points:
+        if point.metric != tested.metric.name or point.change is not None:
+            continue
+        if statement.pair_of(point.condition.given()) is None:
+            continue
+        printed = float(point.standard_value) / tested.metric.scale
+        measured = [
+            fmean(by_round.values())
+            for cell, by_round in values.items()
+            if by_round and point.condition.agrees(cell.model_dump()) and statement.pair_of(cell.model_dump())
+        ]
+        if measured and min(printed, *measured) > 0:
+            ratios.append(math.log(fmean(measured) / printed))
+    return math.exp(fmean(ratios)) if ratios else None
 
 
 LevelSet = frozenset[tuple[str, Any]]
