@@ -134,7 +134,8 @@ def _sentence(outcome: AnyRuleOutcome, fixed: set[str]) -> str:
     """The outcome of a rule: the number of cells per state and the worst cell, or the verdicts on a claim."""
     if isinstance(outcome, ClaimRuleOutcome):
         verdicts = (
-            f"{one.statement.words({})}: {one.words}, {one.agreement} pairs, {one.measured.words()}"
+            f"{one.statement.words({})}: {one.words}"
+            + (f", {one.agreement} pairs, {one.measured.words()}" if one.measured.cells else "")
             for one in outcome.judged
         )
         return f"{outcome.rule.text}: {'; '.join(verdicts)}"
