@@ -23,6 +23,7 @@ class _Started(BaseModel):
 
 _STARTED: Final = TypeAdapter(_Started)
 _SECONDS: Final = TypeAdapter(float | None)
+_THREADS: Final = TypeAdapter(dict[str, ThreadTimes])
 
 
 class AgentProcess:
@@ -147,8 +148,7 @@ class AgentProcess:
 
     def threads(self) -> dict[str, ThreadTimes]:
         """The times of the threads of the command and of the processes that it started, by number."""
-        found = self._connection.ask("process_threads", process=self.number).value
-        return {number: ThreadTimes(*times) for number, times in found.items()}
+        return self._connection.ask("process_threads", shape=_THREADS, process=self.number).value
 
     def __enter__(self) -> "AgentProcess":
         return self
