@@ -151,7 +151,7 @@ def test_a_broken_rule_fails_and_names_its_cells(airtoll: Airtoll, results: Path
 def test_a_rule_asks_for_the_verdict_on_a_claim(airtoll: Airtoll, results: Path) -> None:
     rules = ("--rule", "claim(open-better) = confirmed", "--rule", "claim(open-better) = opposite")
     done = airtoll("gate", results / "a", *rules)
-    claim = "Throughput is higher with open than with CCMP: confirmed, +"
+    claim = "Throughput is higher with open than with CCMP: confirmed, 2 of 2 pairs, +"
     first, second, last = done.stdout.splitlines()
     assert first.startswith(f"pass      claim(open-better) = confirmed: {claim}")
     assert second.startswith(f"FAIL      claim(open-better) = opposite: {claim}")
