@@ -1,6 +1,7 @@
 """One clock for a study: real if the machine carries every cell, otherwise virtual."""
 
 import math
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -131,6 +132,12 @@ def test_the_load_of_this_machine_is_measured() -> None:
     assert load.cores >= 1
     assert 0 <= load.busy_cores <= load.cores + 0.5
     assert 0 <= load.stolen_cores <= load.cores + 0.5
+
+
+def test_virtual_time_has_no_other_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_load, "_STEPS_MOST", 3)
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0)
+    assert other_load.measure().obstacle() is None
 
 
 @pytest.mark.parametrize(("clock", "retries"), [("real", 2), ("virtual", 0)])
