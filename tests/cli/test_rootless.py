@@ -50,6 +50,6 @@ def test_a_study_runs_without_any_privilege(airtoll: Airtoll, study: Path, tmp_p
     )
     assert_performed(done, home / "result")
     records = [json.loads(path.read_text()) for path in home.glob("result/runs/*/run.json")]
-    assert len(records) == 4
+    assert {record["run"]["order"] for record in records} == {1, 2, 3, 4}  # a busy machine repeats runs
     assert {record["link"]["scheduling"] for record in records} == {"other"}
     assert {path.stat().st_uid for path in home.glob("result/runs/*/run.json")} == {NOBODY}
