@@ -76,7 +76,7 @@ def test_a_receiver_without_cpu_time_makes_a_run_of_tcp_invalid(cell: Callable[.
 
 
 def test_a_run_that_the_air_limits_is_valid(cell: Callable[..., Cell]) -> None:
-    slow = cell(phy="ofdm", rate=6, bandwidth=20, transport="tcp", packet_size=1408)
+    slow = cell(phy="ofdm", rate="6 Mbit/s", bandwidth=20, transport="tcp", packet_size=1408)
     found, verdict = measured(slow)
     limits = found.facts["limits"]
     assert set(limits["receiver"]) == set(limits["emulator"]) == {"run_s", "wait_s"}
