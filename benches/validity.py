@@ -19,7 +19,7 @@ from airtoll.judge.figures import Figures
 from airtoll.labs.namespace import machine_facts
 from airtoll.stats import PairedRow
 from airtoll.store import Result, RunRecord
-from airtoll.store.machine import LACKING_MOST, lacking_share
+from airtoll.store.machine import LACKING_MOST, aggregates, lacking_share
 from airtoll.study.cell import Cell
 
 DIRECTORY: Final = Path("results/validity")
@@ -131,7 +131,7 @@ def _is_air_limited(record: RunRecord) -> bool:
     limits = record.probes.get("throughput", {}).get("limits")
     if not isinstance(limits, dict):
         return False
-    lacking = lacking_share(limits, aggregates=bool(record.link.get("ampdu")))
+    lacking = lacking_share(limits, aggregating=aggregates(record.link))
     return bool(limits["saturated"]) and lacking is not None and lacking <= LACKING_MOST
 
 

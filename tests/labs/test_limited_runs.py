@@ -70,7 +70,7 @@ def test_a_receiver_without_cpu_time_makes_a_run_of_tcp_invalid(cell: Callable[.
         found, verdict = measured(fast, slow)
     limits = found.facts["limits"]
     assert limits["receiver"]["wait_s"] > 0.1 * limits["window_s"], limits
-    assert (lacking_share(limits, aggregates=True) or 0.0) > 0.1, limits
+    assert (lacking_share(limits, aggregating=True) or 0.0) > 0.1, limits
     (reason,) = (each for each in verdict.reasons if each.startswith("machine too slow: "))
     assert "the receiver's program waited for a CPU for" in reason
 
@@ -81,7 +81,7 @@ def test_a_run_that_the_air_limits_is_valid(cell: Callable[..., Cell]) -> None:
     limits = found.facts["limits"]
     assert set(limits["receiver"]) == set(limits["emulator"]) == {"run_s", "wait_s"}
     assert limits["tcp"]["busy_s"] > 0.5
-    lacking = lacking_share(limits, aggregates=False)
+    lacking = lacking_share(limits, aggregating=False)
     assert lacking is not None
     if lacking > LACKING_MOST:
         pytest.skip(f"the hosts gave the air no data for {lacking:.0%} of the run")

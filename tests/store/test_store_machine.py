@@ -42,7 +42,7 @@ IDLE: dict[str, Any] = {
 
 
 def limit(**changes: Any) -> str | None:
-    return limit_of({**AIR_LIMITED, **changes}, aggregates=True)
+    return limit_of({**AIR_LIMITED, **changes}, aggregating=True)
 
 
 def test_waiting_programs_do_not_matter_while_the_air_has_data() -> None:
@@ -82,10 +82,10 @@ def test_the_machine_is_named_if_the_air_lacked_data_meanwhile(changes: dict[str
 
 def test_short_aggregates_count_as_lack_of_data_only_where_frames_are_aggregated() -> None:
     facts = {**AIR_LIMITED, "starved": 0.5}
-    assert lacking_share(facts, aggregates=True) == pytest.approx(0.002 + 0.998 * 0.5)
-    assert lacking_share(facts, aggregates=False) == pytest.approx(0.002)
-    assert limit_of(facts, aggregates=False) is None
-    assert "lacked data for 50 %" in str(limit_of(facts, aggregates=True))
+    assert lacking_share(facts, aggregating=True) == pytest.approx(0.002 + 0.998 * 0.5)
+    assert lacking_share(facts, aggregating=False) == pytest.approx(0.002)
+    assert limit_of(facts, aggregating=False) is None
+    assert "lacked data for 50 %" in str(limit_of(facts, aggregating=True))
 
 
 @pytest.mark.parametrize(
@@ -182,3 +182,10 @@ def test_a_loss_does_not_count_if_queues_overflowed_while_the_air_was_late() -> 
 def test_a_lab_that_does_not_count_how_far_the_air_fell_behind_has_one_limit_for_all_metrics() -> None:
     found = verdict([*throughput_samples(), *delays(50.0)], {"lateness_us": {"p50": 1.0, "p99": 1000.4}})
     assert found.reasons == ("emulation late: p99 of the lateness 1000 us, limit 1000 us",)
+
+
+def test_frames_that_wait_in_a_modelled_processor_are_data() -> None:
+    busy = {**AIR_LIMITED, "starved": 1.0}
+    measured = {"throughput": Measurement(samples=throughput_samples(), facts={"limits": busy})}
+    assert verdict_of(RUN, METHOD, measured, {"ampdu": True, "processor": {"frame_us": 50.0}}, {}).valid
+    assert not verdict_of(RUN, METHOD, measured, {"ampdu": True, "processor": None}, {}).valid

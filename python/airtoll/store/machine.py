@@ -23,7 +23,7 @@ LACKING_MOST: Final = 0.03
 """Share of the window in which the air may lack data: more could change a cost by more than 3 percentage points."""
 
 BUSY_MOST: Final = 0.90
-"""Share of the window in which a thread may run or wait for a CPU. Above it, the thread had no time left."""
+"""Share of the window in which a thread may run. Above it, the thread had no time left."""
 
 WAITING_MOST: Final = 0.03
 """Share of the window in which a thread that can run may wait for a CPU, and of the CPU time that may be stolen."""
@@ -50,7 +50,7 @@ _RATE_UNITS: Final = {"bit/s", "byte/s"}
 _LOSSES: Final = {"datagrams_lost", "loss", "loss_idle"}
 
 
-def lacking_share(limits: Mapping[str, Any], *, aggregates: bool) -> float | None:
+def lacking_share(limits: Mapping[str, Any], *, aggregating: bool) -> float | None:
     """Share of the window in which the air lacked data; None if the lab does not report it.
 
     Without aggregation, a PPDU that takes the last frame is as long as any other.
@@ -58,13 +58,18 @@ def lacking_share(limits: Mapping[str, Any], *, aggregates: bool) -> float | Non
     if limits.get("air_idle_s") is None or not limits["window_s"]:
         return None
     idle = min(1.0, limits["air_idle_s"] / limits["window_s"])
-    starved = (limits.get("starved") or 0.0) if aggregates else 0.0
+    starved = (limits.get("starved") or 0.0) if aggregating else 0.0
     return float(idle + (1 - idle) * starved)
 
 
-def limit_of(limits: Mapping[str, Any], *, aggregates: bool) -> str | None:
+def aggregates(link: Mapping[str, Any]) -> bool:
+    """Whether a PPDU grows with the frames that its station holds. Frames also wait in a modelled processor."""
+    return bool(link.get("ampdu")) and link.get("processor") is None
+
+
+def limit_of(limits: Mapping[str, Any], *, aggregating: bool) -> str | None:
     """Why hosts or machine limited the traffic of a probe, from its facts `limits`; None if they did not."""
-    lacking = lacking_share(limits, aggregates=aggregates) if limits.get("saturated") else None
+    lacking = lacking_share(limits, aggregating=aggregating) if limits.get("saturated") else None
     if lacking is None or lacking <= LACKING_MOST:
         return None
     causes = list(_causes(limits))
@@ -87,7 +92,7 @@ def _causes(limits: Mapping[str, Any]) -> Iterator[str]:
         if wait > WAITING_MOST:
             yield f"the {name} waited for a CPU for {_percent(wait)} of the run"
         # The emulator also runs while it awaits an exact time; `emulator saturated` has its limit.
-        if end != "emulator" and run + wait > BUSY_MOST:
+        elif end != "emulator" and run > BUSY_MOST:
             yield f"the {end}'s CPU was busy for {_percent(run)} of the run"
     tcp = limits.get("tcp")
     if tcp and tcp["age_s"] > 0 and (without := 1 - tcp["busy_s"] / tcp["age_s"]) > WITHOUT_DATA_MOST:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import zeros_allowed
-from airtoll.store.machine import limit_of, spoiled_by_lateness
+from airtoll.store.machine import aggregates, limit_of, spoiled_by_lateness
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
 from airtoll.study.factors import Transport
@@ -166,7 +166,7 @@ def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str
 def _limited(measurements: Mapping[str, Measurement], link: Mapping[str, Any]) -> Iterator[str]:
     for probe, measurement in measurements.items():
         limits = measurement.facts.get("limits")
-        if limits and (why := limit_of(limits, aggregates=bool(link.get("ampdu")))) is not None:
+        if limits and (why := limit_of(limits, aggregating=aggregates(link))) is not None:
             yield f"{probe}: {why}"
 
 
