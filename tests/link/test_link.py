@@ -408,7 +408,7 @@ def test_an_access_point_cannot_take_over_networks_of_a_station(
         host.ip(has)
     routes = host.ip("route show")
     # A good address does not make the other one acceptable.
-    ap = network.start("ap", 1, addresses=f'["10.77.0.1/24", "{assigns}"]' if not keys else f'["{assigns}"]')
+    ap = network.start("ap", 1, addresses=f'["{assigns}", "10.77.0.1/24"]' if not keys else f'["{assigns}"]')
     ap.wait("is up")
     sta = network.start("sta", 2, **keys)
     line = sta.wait("assigned addresses")
