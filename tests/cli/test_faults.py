@@ -165,7 +165,7 @@ def test_a_full_disk_keeps_finished_runs(airtoll: Airtoll, study: Path, tmp_path
 @pytest.mark.usefixtures("needs_air")
 @pytest.mark.parametrize(
     ("how", "status"),
-    [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)],
+    [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)],
 )
 def test_an_interrupted_study_is_resumed_without_repeating_a_run(
     airtoll: Airtoll, study: Path, tmp_path: Path, how: signal.Signals, status: int
@@ -179,7 +179,7 @@ def test_an_interrupted_study_is_resumed_without_repeating_a_run(
         process.send_signal(how)
         _, stderr = process.communicate(timeout=30)
         assert process.returncode == status
-    if how == signal.SIGINT:
+    if how != signal.SIGKILL:
         assert "interrupted" in stderr
         assert f"to continue: airtoll run --resume {result}" in stderr
     # A program that the killed command was starting has the lock until it executes.

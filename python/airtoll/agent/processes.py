@@ -23,7 +23,7 @@ class _Started(BaseModel):
 
 _STARTED: Final = TypeAdapter(_Started)
 _SECONDS: Final = TypeAdapter(float | None)
-_THREADS: Final = TypeAdapter(dict[str, ThreadTimes])
+_THREADS: Final = TypeAdapter(dict[str, tuple[float, float]])
 
 
 class AgentProcess:
@@ -148,7 +148,8 @@ class AgentProcess:
 
     def threads(self) -> dict[str, ThreadTimes]:
         """The times of the threads of the command and of the processes that it started, by number."""
-        return self._connection.ask("process_threads", shape=_THREADS, process=self.number).value
+        found = self._connection.ask("process_threads", shape=_THREADS, process=self.number).value
+        return {number: ThreadTimes(*times) for number, times in found.items()}
 
     def __enter__(self) -> "AgentProcess":
         return self

@@ -7,6 +7,7 @@ import that stage when they are called. Exit status: 0 success, 1 failure, 2 inv
 import codecs
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -480,6 +481,8 @@ def main() -> None:
         is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
         codecs.register_error("similar", _similar)
         sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "similar")
+    # SIGTERM ends a command as Ctrl-C does: finished runs are kept, temporary files are removed, and one line says so.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Not standalone: click would print its errors in its own form and exit.
         status = app(standalone_mode=False, prog_name="airtoll")

@@ -1,7 +1,6 @@
 """`airtoll decrypt`: decrypts a capture and counts its frames by outcome."""
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -91,8 +90,6 @@ def read_secrets(
 def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: bool) -> None:
     """Decrypt a capture and print the counts. Raises AirtollError if it is truncated or no frame was decrypted."""
     target = out or _beside(capture)
-    # SIGTERM must remove the temporary file, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _showing_progress(capture) as progress:
             decrypted = decrypt_capture(capture, target, secrets, progress)
