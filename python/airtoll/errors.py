@@ -1,4 +1,18 @@
-"""Errors that end a command: the command line prints one line and exits with the error's code."""
+"""Errors that end a command: the command line prints one line, or one per error of a file, and exits with the error's
+code.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+LISTED_MOST: Final = 10
+"""The number of errors of one file that are printed."""
+
+
+def listed(errors: Sequence[str]) -> str:
+    """The first errors of a file, one per line, and the number of the rest."""
+    more = len(errors) - LISTED_MOST
+    return "\n".join([*errors[:LISTED_MOST], *([f"and {more} more errors"] if more > 0 else [])])
 
 
 class AirtollError(Exception):

@@ -49,7 +49,7 @@ def with_profile(keys: str, link: str = "", level: str = "ccmp") -> str:
 def refusal(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
         load_study(path)
-    line = str(caught.value)
+    line = str(caught.value).split("\n")[0]
     assert line.isprintable()
     assert line.startswith(f"{path}: ")
     return line.removeprefix(f"{path}: ")

@@ -19,9 +19,9 @@ from airtoll import _rust
 
 declared = _rust.phys()
 toy = SimpleNamespace(
-    word="toy", amendment="802.11toy", bands=["5 GHz"], bandwidths_mhz=[20, 320], guard_intervals=["long"],
-    max_streams=2, rates=["mcs0", "mcs1"], usual_rate="mcs1", has_mcs=True, mcs_per_stream=None, is_ht=True,
-    max_mpdu_in_ampdu_b=None,
+    word="toy", amendment="802.11toy", generation=None, bands=["5 GHz"], bandwidths_mhz=[20, 320],
+    guard_intervals=["long"], max_streams=2, rates=["mcs0", "mcs1"], usual_rate="mcs1", has_mcs=True,
+    mcs_per_stream=None, is_ht=True, max_mpdu_in_ampdu_b=None,
 )
 _rust.phys = lambda: [*declared, toy]
 

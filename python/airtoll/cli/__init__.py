@@ -537,5 +537,6 @@ def _fail(message: str, status: int) -> None:
         import traceback
 
         traceback.print_exc()
-    click.echo(f"airtoll: {harmless(message)}", err=True)
+    for line in harmless(message).splitlines():
+        click.echo(f"airtoll: {line}", err=True)
     raise SystemExit(status) from None

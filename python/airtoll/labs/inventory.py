@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from airtoll.errors import UsageError
+from airtoll.errors import UsageError, listed
 from airtoll.host import OperatingSystem
 from airtoll.ownership import check_owner
 from airtoll.study.factors import Ip
@@ -250,10 +250,11 @@ def load_inventory(path: Path) -> Inventory:
     except ValidationError as error:
         # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-        first, others = details[0], len(details) - 1
-        more = f" (and {others} more)" if others else ""
-        where = [one_line(str(part)) for part in first["loc"] if part != "[key]"]
-        raise UsageError(f"{file}: {'.'.join(where)}: {_explain(where, first)}{more}") from None
+        lines = []
+        for detail in details:
+            where = [one_line(str(part)) for part in detail["loc"] if part != "[key]"]
+            lines.append(f"{file}: {'.'.join(where)}: {_explain(where, detail)}")
+        raise UsageError(listed(lines)) from None
 
 
 def digest(path: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from airtoll.errors import UsageError
+from airtoll.errors import UsageError, listed
 from airtoll.study import rules
 from airtoll.study.quantity import one_line, one_of, show
 from airtoll.study.schema import TABLES, StudyFile
@@ -66,9 +66,7 @@ def load_study(path: str | Path) -> Study:
         problems = rules.problems(checked)
         if not problems:
             return Study(**dict(checked), name=path.stem, path=path, text=text)
-    (where, words), *others = problems
-    more = f" (and {len(others)} more)" if others else ""
-    raise UsageError(f"{file}: {_key(where)}: {words}{more}")
+    raise UsageError(listed([f"{file}: {_key(where)}: {words}" for where, words in problems]))
 
 
 def _explain(detail: ErrorDetails) -> rules.Problem:
