@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from airtoll.cli.results import invalid_by_reason
+from airtoll.cli.results import invalid_by_reason, not_counted
 from airtoll.cli.running import way_out
 from airtoll.guest import recipe
 from airtoll.store import RunRecord, Verdict, Versions
@@ -91,3 +91,17 @@ def test_many_reasons_take_at_most_ten_lines() -> None:
     *_, last = lines = list(invalid_by_reason(records))
     assert len(lines) == 10
     assert last == "and 39 more reasons"
+
+
+def test_metrics_that_do_not_count_are_one_line() -> None:
+    first, second = PLAN.runs[:2]
+    records = [record(first, 1), record(second, 1)]
+    assert not_counted(records) is None
+    late = "p99 of the lateness 0.300 ms, limit 0.100 ms"
+    for at, spoiled in enumerate(({"rtt_p99": late, "jitter_p99": late}, {"rtt": "late", "rtt_p99": late})):
+        verdict = records[at].verdict.model_copy(update={"spoiled": spoiled})
+        records[at] = records[at].model_copy(update={"verdict": verdict})
+    assert (
+        not_counted(records)
+        == f"not counted in valid runs: rtt_p99 of 2 runs and rtt of 1 run, such as {first.id}: {late}"
+    )

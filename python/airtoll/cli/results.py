@@ -20,6 +20,7 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
 from airtoll.report.parts import sentences
+from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, verify
 from airtoll.store.recorder import MACHINE
 from airtoll.study import Run
@@ -140,6 +141,8 @@ def print_summary(console: Console, result: Result) -> None:
     )
     for line in invalid_by_reason(records):
         console.print(f"  {line}", soft_wrap=True)
+    if (metrics := not_counted(records)) is not None:
+        console.print(metrics, soft_wrap=True)
     if (slowness := _host_s_per_virtual_s(records)) is not None:
         console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
 
@@ -162,6 +165,21 @@ def invalid_by_reason(records: Iterable[RunRecord]) -> Iterator[str]:
         yield f"{name}, {text.counted(distinct, 'run')}{attempts}, such as {first.id}: {detail}"
     if len(by_count) > REASONS_MOST:
         yield f"and {len(by_count) - REASONS_MOST} more reasons"
+
+
+def not_counted(records: Iterable[RunRecord]) -> str | None:
+    """The metrics of valid runs that do not count, with the number of these runs; None if all count."""
+    runs: dict[str, list[tuple[Run, str]]] = defaultdict(list)
+    for record in records:
+        for metric, why in record.verdict.spoiled.items():
+            if metric in METRICS:
+                runs[metric].append((record.run, why))
+    if not runs:
+        return None
+    by_count = sorted(runs.items(), key=lambda item: -len(item[1]))
+    counts = [f"{metric} of {text.counted(len(of_metric), 'run')}" for metric, of_metric in by_count]
+    first, why = by_count[0][1][0]
+    return f"not counted in valid runs: {text.listing(counts)}, such as {first.id}: {why}"
 
 
 def _host_s_per_virtual_s(records: Iterable[RunRecord]) -> float | None:
