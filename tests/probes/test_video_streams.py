@@ -73,7 +73,12 @@ def test_a_receiver_that_cannot_start_is_reported(link: Link, cell: MakeCell, me
 def test_a_port_in_use_is_reported(link: Link, cell: MakeCell, method: Method) -> None:
     take = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', {video.PORT})); "
     other = process.serving(
-        link.hosts["ap"], [sys.executable, "-c", f"{take} time.sleep(60)"], "udp", video.PORT, "another"
+        link.hosts["ap"],
+        [sys.executable, "-c", f"{take} time.sleep(60)"],
+        "udp",
+        video.PORT,
+        "another",
+        root=True,
     )
     with other, pytest.raises(AirtollError, match=r"^video receiver on ap: port 5004 is in use$"):
         Video().measure(link, cell(offered=8.0), method)

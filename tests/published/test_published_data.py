@@ -116,7 +116,7 @@ SMALL = {
         ({"value": 0.4}, "expected the printed digits"),
         ({"value": "fast"}, "expected the printed digits"),
         ({"place": "somewhere"}, "pattern"),
-        ({"condition": {"security": "wpa"}}, "'wpa' is not allowed"),
+        ({"condition": {"security": "wpa9"}}, "'wpa9' is not allowed"),
         ({"condition": {"rate": "55 Mbit/s"}}, "55 Mbit/s"),
         ({"colour": "red"}, "Extra inputs"),
         ({"unit": "ms", "change": "lower"}, "unit of a change must be % or x"),
