@@ -16,7 +16,7 @@ from airtoll.study.quantity import one_line
 
 OperatingSystem = Literal["linux", "macos", "windows"]
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+Unsigned = Annotated[int, Field(ge=0, lt=2**63)]
 """A number that a host counts: no longer than those of its kernel."""
 
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -172,9 +172,9 @@ class RadioRate:
     """The PHY rate of a frame. A rate without MCS has no streams and no width."""
 
     bit_per_s: FiniteFloat
-    mcs: Count | None = None  # of HT, it implies the streams
-    streams: Count | None = None
-    width_mhz: Count | None = None
+    mcs: Unsigned | None = None  # of HT, it implies the streams
+    streams: Unsigned | None = None
+    width_mhz: Unsigned | None = None
 
     def __str__(self) -> str:
         """The rate in one line: "135 Mbit/s, mcs7, streams 1, 40 MHz"."""
@@ -191,13 +191,13 @@ class PeerStatistics:
     signal_dbm: FiniteFloat | None = None  # of the last received frame
     tx_rate: RadioRate | None = None  # of the last Data frame that was sent
     rx_rate: RadioRate | None = None  # of the last Data frame that was received
-    tx_bytes: Count | None = None  # of MPDUs; this and the next six are totals since the peer joined
-    rx_bytes: Count | None = None
-    tx_packets: Count | None = None
-    tx_retries: Count | None = None
-    tx_failed: Count | None = None  # frames without Ack after all retries
-    tx_airtime_us: Count | None = None  # of transmissions to the peer; few drivers measure it
-    rx_airtime_us: Count | None = None
+    tx_bytes: Unsigned | None = None  # of MPDUs; this and the next six are totals since the peer joined
+    rx_bytes: Unsigned | None = None
+    tx_packets: Unsigned | None = None
+    tx_retries: Unsigned | None = None
+    tx_failed: Unsigned | None = None  # frames without Ack after all retries
+    tx_airtime_us: Unsigned | None = None  # of transmissions to the peer; few drivers measure it
+    rx_airtime_us: Unsigned | None = None
     links: Mapping[str, "PeerStatistics"] = field(default_factory=dict)  # by ID, of a multi-link association
 
 
@@ -205,12 +205,12 @@ class PeerStatistics:
 class ChannelTimes:
     """The channel of a radio: totals since its driver reset them. None: the driver does not report the value."""
 
-    frequency_mhz: Count | None = None
+    frequency_mhz: Unsigned | None = None
     noise_dbm: FiniteFloat | None = None
-    active_ms: Count | None = None  # time on the channel
-    busy_ms: Count | None = None  # of that, time in which the primary channel was sensed busy
-    receive_ms: Count | None = None
-    transmit_ms: Count | None = None
+    active_ms: Unsigned | None = None  # time on the channel
+    busy_ms: Unsigned | None = None  # of that, time in which the primary channel was sensed busy
+    receive_ms: Unsigned | None = None
+    transmit_ms: Unsigned | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,11 +218,11 @@ class HostEvent:
     """An event of a network interface, or of the regulatory domain, which belongs to none."""
 
     event: str
-    t_ns: Count  # the host's monotonic clock
+    t_ns: Unsigned  # the host's monotonic clock
     interface: str | None = None
     peer: str | None = None
-    reason: Count | None = None
-    status: Count | None = None
+    reason: Unsigned | None = None
+    status: Unsigned | None = None
     country: str | None = None
 
 

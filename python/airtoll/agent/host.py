@@ -13,7 +13,7 @@ from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, Count, OperatingSystem, Process
+from airtoll.host import ClockOffset, OperatingSystem, Process, Unsigned
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
@@ -26,26 +26,26 @@ class _Facts(BaseModel):
     architecture: str | None
     os: str | None
     processor: str | None
-    cores: Count | None
-    memory_bytes: Count | None
+    cores: Unsigned | None
+    memory_bytes: Unsigned | None
     cpu_governor: str | None
 
 
 class _Port(BaseModel):
-    waiting: Count
-    connected: Count
+    waiting: Unsigned
+    connected: Unsigned
 
 
 class _Clock(BaseModel):
-    arrived_ns: Count
+    arrived_ns: Unsigned
     realtime_ns: Annotated[int, Field(ge=-(2**63), lt=2**63)]
-    sent_ns: Count
+    sent_ns: Unsigned
 
 
 _FACTS: Final = TypeAdapter(_Facts)
 _PORT: Final = TypeAdapter(_Port)
 _CLOCK: Final = TypeAdapter(_Clock)
-_COUNT: Final[TypeAdapter[int]] = TypeAdapter(Count)
+_COUNT: Final[TypeAdapter[int]] = TypeAdapter(Unsigned)
 _TEXT: Final = TypeAdapter(str)
 _WORDS: Final = TypeAdapter(list[str])
 _TEXTS: Final = TypeAdapter(list[str | None])

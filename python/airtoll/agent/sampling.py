@@ -10,7 +10,7 @@ from pydantic import BaseModel, FiniteFloat, TypeAdapter
 
 from airtoll.agent.connection import Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
-from airtoll.host import ChannelTimes, Count, HostEvent, HostReading, PeerStatistics
+from airtoll.host import ChannelTimes, HostEvent, HostReading, PeerStatistics, Unsigned
 
 
 class _Radio(BaseModel):
@@ -21,11 +21,11 @@ class _Radio(BaseModel):
 class _Row(BaseModel):
     """A reading of the agent, which may contain more."""
 
-    t_ns: Count
+    t_ns: Unsigned
     idle_s: tuple[FiniteFloat, ...] = ()
     steal_s: tuple[FiniteFloat, ...] = ()
-    energy_uj: tuple[Count | None, ...] = ()
-    available_bytes: Count | None = None
+    energy_uj: tuple[Unsigned | None, ...] = ()
+    available_bytes: Unsigned | None = None
     carrier: dict[str, bool | None] = {}
     radios: dict[str, _Radio] = {}
     events: tuple[HostEvent, ...] = ()

@@ -602,7 +602,7 @@ class Hosts:
             return
         while True:
             with suppress(subprocess.TimeoutExpired):
-                if host.run(_ping(host.os, address), _COMMAND_TIMEOUT_S, root=False).returncode == 0:
+                if host.run(_ping(host.os, address), _COMMAND_TIMEOUT_S).returncode == 0:
                     return
             if time.monotonic() > until_s:
                 raise LostError(f"host {host.name} does not reach {address}")

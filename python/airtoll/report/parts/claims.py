@@ -3,7 +3,7 @@
 `airtoll.stats.matched` tests each claim over every pair of cells that have its conditions and are otherwise equal. The
 family of Holm's correction consists of all claims of the table. The verdict follows in three steps:
 
-1. The mean change over all pairs has an `Outcome`: as claimed, otherwise, no relevant difference, or open.
+1. The mean change over all pairs has an `ChangeOutcome`: as claimed, otherwise, no relevant difference, or open.
 2. The outcome counts only if its parts share it (`Judged.is_shared`); else the verdict is "mixed".
 3. A confirmed change has the size that the claim or the paper states; else the verdict is "other size".
 """
@@ -50,7 +50,7 @@ ClaimResult = Literal[
 ]
 """The verdict of a result on a claim; `docs/explanation/statistics.md` defines each."""
 
-Outcome = Literal["claimed", "otherwise", "irrelevant", "open"]
+ChangeOutcome = Literal["claimed", "otherwise", "irrelevant", "open"]
 """The meaning of a change for a claim. open: the change is not resolved. A claim of equality has no irrelevant changes:
 a change within its limit is the claimed one."""
 
@@ -147,7 +147,7 @@ class Judged:
         """The verdict with its note."""
         return f"{self.verdict} ({self.note})" if self.note else self.verdict
 
-    def _outcome(self, change: MeanChange, p: float | None) -> Outcome:
+    def _outcome(self, change: MeanChange, p: float | None) -> ChangeOutcome:
         """The outcome of a change with this corrected p-value."""
         ci = change.interval
         if change.value is None or ci is None:
@@ -159,7 +159,7 @@ class Judged:
             return self._estimate(change)
         return "irrelevant" if small else "open"
 
-    def _estimate(self, change: MeanChange) -> Outcome:
+    def _estimate(self, change: MeanChange) -> ChangeOutcome:
         """The outcome of a change if its value is exact."""
         value, direction = change.value or 0.0, self.statement.direction
         if direction == "equal":
@@ -168,7 +168,7 @@ class Judged:
             return "irrelevant"
         return "claimed" if (value > 0) == (direction == "higher") else "otherwise"
 
-    def _is_shared(self, outcome: Outcome) -> bool:
+    def _is_shared(self, outcome: ChangeOutcome) -> bool:
         """Whether the parts of the mean change share its outcome.
 
         Most pairs have that outcome, no pair has another one that is significant, and each transport, IP version and
@@ -178,7 +178,7 @@ class Judged:
         most = 2 * sum(self._estimate(pair) == outcome for pair in pairs) > len(pairs)
         return most and not any(True for _ in self._differing(outcome))
 
-    def _differing(self, outcome: Outcome) -> Iterator[MeanChange]:
+    def _differing(self, outcome: ChangeOutcome) -> Iterator[MeanChange]:
         """The groups with another outcome than the mean, and the pairs with a significant other outcome."""
         yield from (group for group in self.measured.groups if self._estimate(group) != outcome)
         corrected = holm([pair.p for pair in self.measured.pairs])
@@ -208,7 +208,7 @@ class Judged:
 
 _NAMED: Final = 3  # parts that a note names
 
-_CONTRARY: Final[Mapping[Outcome, tuple[Outcome, ...]]] = {
+_CONTRARY: Final[Mapping[ChangeOutcome, tuple[ChangeOutcome, ...]]] = {
     "claimed": ("otherwise",),
     "otherwise": ("claimed",),
     "irrelevant": ("claimed", "otherwise"),
