@@ -37,7 +37,7 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# Validity of runs beside other load\n\n"
-        "`make bench-validity WRITE=docs/measurements/validity.md` measures these tables.\n"
+        "`make bench-validity WRITE=FILE` measures these tables.\n"
         f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}.\n\n"
         "Each study runs in real time beside processes that keep a core busy, and in virtual time, which other load\n"
         "cannot change. A comparison with the baseline is resolved if its 95 % interval excludes no change. It agrees\n"

@@ -76,7 +76,7 @@ def test_readings_of_a_peer_are_those_of_iw(job: Any) -> None:
         return found[1]
 
     assert f"Station {ap} " in job["iw"]
-    assert printed("signal").split()[0] == str(peer["signal_dbm"])
+    assert float(printed("signal").split()[0]) == peer["signal_dbm"]
     for total in ("tx_packets", "tx_retries", "tx_failed"):
         assert printed(total.replace("_", " ")) == str(peer[total])
     for way in ("tx", "rx"):
