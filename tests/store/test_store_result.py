@@ -254,6 +254,18 @@ def test_a_damaged_plan_is_one_line_that_names_the_file(tmp_path: Path, content:
     assert caught.value.exit_code == 1
 
 
+def test_a_plan_of_more_attempts_than_a_study_may_have_is_refused(tmp_path: Path) -> None:
+    """Readers list every attempt, so that a small file of a stranger could take all memory."""
+    create(tmp_path / "r").close()
+    plan = tmp_path / "r" / "plan.json"
+    document = json.loads(plan.read_text())
+    document["plan"]["method"]["retries"] = 10**9
+    plan.chmod(0o644)
+    plan.write_text(json.dumps(document))
+    with pytest.raises(AirtollError, match=r"plan\.json: .*retries"):
+        Result.open(tmp_path / "r")
+
+
 def test_unreadable_sample_files_are_named(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     write_all(result)

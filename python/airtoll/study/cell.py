@@ -28,6 +28,9 @@ from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
 from airtoll.study.security import READY_MADE, Security, SecurityProfile, undeclared
 from airtoll.study.values import key_of
 
+RETRIES_MOST = 5
+"""The largest number of repeats of an invalid run."""
+
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
     """The place where frames of this cipher are sealed and opened."""
@@ -146,7 +149,8 @@ class Method(BaseModel):
     rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
     switching: Switching = "block"  # when the access point changes its settings
     sessions: int = 4  # of each setting, if switching is by session
-    retries: int = 0  # how often an invalid run is repeated; `Course` also limits the repeats of a study
+    # How often an invalid run is repeated; `Course` also limits the repeats of a study. A reader lists all attempts.
+    retries: Annotated[int, Field(ge=0, le=RETRIES_MOST)] = 0
 
 
 class Plan(BaseModel):

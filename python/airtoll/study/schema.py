@@ -39,7 +39,7 @@ from airtoll.study.values import (
 
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
-Retries = Annotated[int, *integer(0, 5)]
+Retries = Annotated[int, *integer(0, cell.RETRIES_MOST)]
 
 ClaimList = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
 Radios = Annotated[tuple[Text, ...], *LEVELS]

@@ -24,6 +24,8 @@ const MAX_REMEMBERED: usize = 4096;
 const MAX_SSIDS_OF_ONE: usize = 8;
 /// Maximum number of PMKs derived from the passphrase; each takes a millisecond.
 const MAX_PMKS: usize = 1024;
+/// Octets of the longest packet that is kept: the longest MSDU (IEEE Std 802.11-2020, Table 9-25).
+const MAX_PACKET_B: usize = 2304;
 /// Maximum number of packets per conversation that wait for an SSID, and of replay counters per message.
 const MAX_KEPT: usize = 16;
 
@@ -165,7 +167,8 @@ impl Learner {
             return Vec::new();
         };
         let ends = (bssid, station);
-        if !self.has_secrets()
+        if len > MAX_PACKET_B
+            || !self.has_secrets()
             || !self.conversations.contains_key(&ends) && self.conversations.len() == MAX_REMEMBERED
         {
             return Vec::new();
