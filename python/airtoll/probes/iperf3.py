@@ -38,7 +38,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from airtoll.errors import AirtollError
 from airtoll.host import Host, last_words
@@ -225,20 +225,9 @@ class _Done:
     tcp: Mapping[str, Any] | None  # state of the first flow's TCP when the window closed
 
 
-_ALLOWED: Final = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
-
-
 def _congestion(link: Link) -> str:
     """The congestion control of TCP that iperf3 requests on Linux."""
     return link.known.congestion_control or "cubic"
-
-
-def _may_choose(host: Host, congestion: str) -> bool:
-    """Whether users of the host may choose the congestion control."""
-    if host.os != "linux":
-        return True
-    (allowed,) = host.texts(_ALLOWED)
-    return allowed is not None and congestion in allowed.split()
 
 
 def _perform(
@@ -250,13 +239,11 @@ def _perform(
     stop_s: float,
 ) -> _Done:
     """Run the commands of all flows at the same time."""
-    hosts = {host.name: host for flow in flows for host in (flow.client, flow.server)}.values()
-    root = cell.transport == "tcp" and not all(_may_choose(host, _congestion(link)) for host in hosts)
     with ExitStack() as running:
         servers, clients, started_s = [], [], []
         for flow, (server_argv, _) in zip(flows, commands, strict=True):
             who = _who("server", flow.server)
-            serving = process.serving(flow.server, server_argv, "tcp", flow.port, who, root=root)
+            serving = process.serving(flow.server, server_argv, "tcp", flow.port, who)
             server = running.enter_context(serving)
             if server.poll() is not None:
                 _refuse_early_end(*process.finish(server, process.GRACE_S, who), flow.server)
@@ -265,7 +252,7 @@ def _perform(
         unfetched_before = sum(host.dropped_datagrams() for host in receivers)
         for flow, (_, client_argv) in zip(flows, commands, strict=True):
             started_s.append(time.monotonic())
-            clients.append(running.enter_context(process.started(flow.client, client_argv, root=root)))
+            clients.append(running.enter_context(process.started(flow.client, client_argv)))
             if len(flows) > 1:
                 peers = 1 if cell.transport == "udp" else 2  # TCP also has a control connection
                 flow.server.connected(cell.transport, flow.port, peers, BEGIN_TIMEOUT_S)

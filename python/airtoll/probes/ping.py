@@ -69,8 +69,7 @@ def measure(host: Host, address: str, ip: Ip, size_b: int, window: Window) -> Me
     count = math.ceil(window.closes_s / interval_s)
     argv = command(host.os, address, ip, size_b, count)
     who = f"ping on {host.name}"
-    # Root, because ping may open a raw socket: without root, its file capabilities have no effect.
-    with process.started(host, argv, root=True) as client:
+    with process.started(host, argv) as client:
         stdout, stderr = process.finish(client, count * interval_s + 2 * process.GRACE_S, who)
     text = stdout.decode(errors="replace")
     if (totals := _totals(text)) is None:

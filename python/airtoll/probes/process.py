@@ -25,7 +25,7 @@ GRACE_S = 10.0
 
 
 @contextmanager
-def started(host: Host, argv: Sequence[str], *, root: bool = False) -> Iterator[Process]:
+def started(host: Host, argv: Sequence[str], *, root: bool = True) -> Iterator[Process]:
     """Start a command on the host. Leaving the context kills the command if it still runs.
 
     `root`: whether the command may be root.
@@ -40,7 +40,7 @@ def started(host: Host, argv: Sequence[str], *, root: bool = False) -> Iterator[
 
 @contextmanager
 def serving(
-    host: Host, argv: Sequence[str], transport: Transport, port: int, what: str, *, root: bool = False
+    host: Host, argv: Sequence[str], transport: Transport, port: int, what: str, *, root: bool = True
 ) -> Iterator[Process]:
     """Start a server and enter the context when the server listens on the port or has already exited.
 
@@ -77,7 +77,7 @@ def read_report(model: type[ReportT], output: bytes, who: str, tool: str, compla
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
     """Stdout and stderr of a short command, whether it succeeds or not. Raises AirtollError if it hangs."""
     try:
-        done = host.run(argv, GRACE_S, root=False)
+        done = host.run(argv, GRACE_S)
     except subprocess.TimeoutExpired:
         raise AirtollError(f"'{argv[0]}' on {host.name} did not end within {GRACE_S:.1f} s") from None
     return done.stdout + done.stderr

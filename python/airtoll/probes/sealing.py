@@ -68,7 +68,7 @@ def load(station: Host, server: Host, address: str, cipher: str) -> SealingLoad:
         client = ["-c", address, "-t", f"{LOAD_S:.0f}", "-M", str(_SEGMENT_B + 12)]
         with station.sampling(MACHINE_HZ) as sampled:
             try:
-                done = station.run([*argv, *client], LOAD_S + process.GRACE_S, root=False)
+                done = station.run([*argv, *client], LOAD_S + process.GRACE_S)
             except subprocess.TimeoutExpired:
                 raise AirtollError(f"iperf3 on {station.name} did not end in time") from None
     report = parse(done.stdout, done.stderr, f"iperf3 client on {station.name}")
