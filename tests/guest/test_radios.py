@@ -36,7 +36,7 @@ iw dev > before
 airtoll run {study} --out result > first 2>&1 &
 while kill -0 $! && ! grep -q 1/2 first; do sleep 0.05; done
 kill -KILL $!
-airtoll run --resume result > second 2>&1
+airtoll run --resume result --radios phy2,phy0 > second 2>&1
 iw dev > after
 airtoll run {study} --radios phy7,phy0 > absent 2>&1
 setpriv --reuid 65534 airtoll run quickstart --lab linux --radios phy0,phy1 > unprivileged 2>&1
