@@ -21,7 +21,7 @@ from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
 
 REPEATS_LEAST: Final = 10
-"""Repeats that every study may have. A larger study may have half as many repeats as runs: more would not make a
+"""Repeats that every study may have. A larger study may have as many repeats as runs: more would not make a
 machine valid that cannot carry the study."""
 
 
@@ -52,7 +52,7 @@ class Course:
         self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
         self._retries = 0 if _is_virtual(plan) else plan.method.retries
         self._repeats = 0
-        self._repeats_most = max(REPEATS_LEAST, len(plan.runs) // 2)
+        self._repeats_most = max(REPEATS_LEAST, len(plan.runs))
         self._done: set[str] = set()
         self._latest: dict[
             int, tuple[int, bool]

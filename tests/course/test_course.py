@@ -247,7 +247,7 @@ def test_without_retries_no_run_is_repeated() -> None:
     assert course.again(made.runs[0]) is None
 
 
-@pytest.mark.parametrize(("repeats", "most"), [(3, 10), (20, 40)])
+@pytest.mark.parametrize(("repeats", "most"), [(2, 10), (20, 80)])
 def test_a_study_has_a_limited_number_of_repeats(repeats: int, most: int) -> None:
     made = plan({"repeats": repeats})
     done = performed(Course(made), lambda _: 10.0, lambda _: ("emulation late: x",))

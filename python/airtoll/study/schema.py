@@ -164,7 +164,7 @@ class MethodTable(_Table):
     retries: Retries | None = Field(
         default=None,
         description="How often an invalid run is repeated, at the end of its session or block; never in virtual time. "
-        "A study has at most 10 repeats, or half as many as runs if that is more. Default: 2 in real time.",
+        "A study has at most 10 repeats, or as many as runs if that is more. Default: 2 in real time.",
     )
 
 
