@@ -26,6 +26,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs import open_lab
 from airtoll.labs.sim import Sim
 from airtoll.probes import probes_of
+from airtoll.probes.iperf3_report import OVERLOAD
 from airtoll.store.recorder import perform
 from airtoll.study.cell import Cell, Method, Plan
 from airtoll.study.factors import Transport
@@ -46,7 +47,6 @@ GUEST_PACKET_S: Final[Mapping[Transport, float]] = {"tcp": 40e-6, "udp": 55e-6}
 docs/measurements/virtual-time.md, and within a quarter of the real time of all rows of lab air."""
 
 _PREDICTED_S: Final = 0.05  # of warm-up, and as much of measurement: the demand is accurate to a few percent
-_UDP_OFFER: Final = 1.25  # of the capacity, unless the study sets a load
 _PROBE: Final = "throughput"
 
 
@@ -54,10 +54,10 @@ _PROBE: Final = "throughput"
 class Capacity:
     """The load that this machine carries in real time."""
 
-    packets_per_s: (
-        float  # the highest demand that it carries; infinite if it carries the highest demand of the study
-    )
-    reason: str = ""  # why it does not carry more
+    packets_per_s: float
+    """The highest demand that it carries; infinite if it carries the highest demand of the study."""
+    reason: str = ""
+    """Why it does not carry more."""
 
     def carried(self, demands: Mapping[Cell, float]) -> int:
         """The number of these cells that the machine carries."""
@@ -109,7 +109,7 @@ def demands_of(plan: Plan) -> dict[Cell, float]:
         except AirtollError:
             return math.inf
         (bit_per_s,) = [sample.value for sample in samples if sample.metric == "throughput"]
-        offer = _UDP_OFFER if cell.transport == "udp" and cell.offered == "max" else 1.0
+        offer = OVERLOAD if cell.transport == "udp" and cell.offered == "max" else 1.0
         return math.inf if bit_per_s is None else offer * bit_per_s / (8 * cell.packet_size)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the medium releases the interpreter's lock
@@ -147,10 +147,8 @@ def find_capacity(demands: Mapping[Cell, float], fault: Callable[[Cell], str | N
     reason = fault(heaviest) and fault(heaviest)
     if reason is None:
         return Capacity(math.inf)
-    carried, not_carried = (
-        0,
-        len(ascending) - 1,
-    )  # the first cells are carried, those from `not_carried` are not
+    # The first `carried` cells are carried, and the cells from `not_carried` are not.
+    carried, not_carried = 0, len(ascending) - 1
     for _ in range(HALVINGS_MOST):
         if carried == not_carried:
             break
