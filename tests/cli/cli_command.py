@@ -9,7 +9,8 @@ from airtoll.store import Result
 
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 
-# Any machine carries its load. An overload of small packets would take most of the CPU time of a run.
+# Any machine carries its load. An overload of small packets would take most of the CPU time of a run. Without retries,
+# the number of runs does not depend on what else runs on the machine.
 SMALL_STUDY = """
 title = "Small"
 description = "Two runs of one block, twice."
@@ -26,6 +27,7 @@ rate = ["54 Mbit/s"]
 
 [method]
 repeats = 2
+retries = 0
 duration = "0.5 s"
 warmup = "0 s"
 seed = 1
@@ -48,18 +50,22 @@ def assert_performed(done: subprocess.CompletedProcess[str], result: Path) -> No
 
 
 def assert_parts_of_cpu_add_up(result: Result) -> None:
-    """Assert that the whole machine was busy at least as long as its parts: the emulator and the programs of hosts."""
+    """Assert that the machine was busy at least as long as the emulator, a part of its load, over the same windows.
+
+    Linux counts a part of the stolen time as time of the programs, so the machine was busy or without its CPU. The load
+    of iperf3's process is of its whole life, and is not compared.
+    """
     for record, samples in zip(result.records(), result.samples(), strict=True):
         cores = next(iter(record.hosts.values()))["cores"]
-        busy_s = {
-            metric: float(sum((samples.dur_ns * samples.value)[samples.metric.equal(metric)])) / 100e9
-            for metric in ("cpu_system", "cpu_emulator", "cpu_link", "cpu_process")
-        }
+        system_s, emulator_s, link_s = (
+            float(sum((samples.dur_ns * samples.value)[samples.metric.equal(metric)])) / 100e9
+            for metric in ("cpu_system", "cpu_emulator", "cpu_link")
+        )
         windows = int(samples.metric.equal("cpu_emulator").sum())
         assert windows > 0, record.run.id
         resolution_s = 0.01 * cores * windows
-        whole_s = cores * busy_s.pop("cpu_system")
-        assert whole_s >= sum(busy_s.values()) - resolution_s, record.run.id
+        stolen_s = record.counters["machines"]["machine"]["steal_s"]
+        assert cores * system_s + stolen_s >= emulator_s + link_s - resolution_s, record.run.id
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:

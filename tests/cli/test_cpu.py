@@ -17,7 +17,7 @@ def test_beside_load_the_parts_of_the_cpu_add_up(airtoll: Airtoll, tmp_path: Pat
     study, result = tmp_path / "many.toml", tmp_path / "result"
     short = SMALL_STUDY.replace("repeats = 2", f"repeats = {RUNS // 2}").replace("0.5 s", "0.25 s")
     short = short.replace('offered = ["2 Mbit/s"]', 'offered = ["max"]')
-    study.write_text(f'{short}retries = 0\nprobes = ["throughput"]\n')
+    study.write_text(f'{short}probes = ["throughput"]\n')
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
             done = airtoll("run", study, "--out", result)

@@ -15,7 +15,8 @@ machine's first host instead of `machine`. A link that does not count its CPU ti
 and a machine without readable RAPL (a guest, most Arm boards) has no samples of energy.
 
 The kernel reports idle time in steps of 1/100 s per core. A sample of cpu_system over 0.25 s is therefore accurate to
-4 percentage points, and a window of one second to 1.
+4 percentage points, and a window of one second to 1. A core that waits for the hypervisor when it wakes is idle and
+stolen at once: the load is then too low, by the stolen time at most. A run with much stolen time is invalid (`limits`).
 
 cpu_hosts is cpu_system without the work that only the emulator causes (emulator_cpu_s - host_crypto_s): programs and IP
 stacks of the hosts, and other work on the machine. Frames that hosts seal and open are their work, although the
