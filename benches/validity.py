@@ -1,7 +1,8 @@
 """Measure whether valid runs are true of the air: real time beside busy processes, compared with virtual time.
 
 Each study runs once in virtual time and once in real time beside each number of busy processes (BUSY, by default
-"0 1 2 4"). Results stay in results/validity. The virtual one is kept for the next time unless it is removed.
+"0 1 2 4"). Results stay in results/validity, and the next time only what they lack is measured. Remove them to
+repeat all.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from page import publish
-from runs import perform
+from runs import complete, perform
 
 from airtoll.judge.figures import Figures
 from airtoll.labs.namespace import machine_facts
@@ -66,8 +67,7 @@ def tepsic_11n() -> str:
 
 def _section(study: str, *options: str) -> str:
     virtual = DIRECTORY / "virtual" / study
-    if not (virtual / "plan.json").exists():
-        perform(study, virtual, *options, "--clock", "virtual")
+    _complete(study, virtual, *options, "--clock", "virtual")
     expected = Figures.of(Result.open(virtual))
     air_limited = {record.run.cell for record in expected.records if _is_air_limited(record)}
     rows = [
@@ -76,11 +76,18 @@ def _section(study: str, *options: str) -> str:
     ]
     for number in BUSY:
         directory = DIRECTORY / f"beside-{number}" / study
-        subprocess.run(["rm", "-rf", str(directory)], check=True)
         with _busy(number):
-            perform(study, directory, *options, "--clock", "real")
+            _complete(study, directory, *options, "--clock", "real")
         rows.append(f"| {number} | {_row(Result.open(directory), expected, air_limited)} |")
     return f"## {study}\n\n" + "\n".join(rows)
+
+
+def _complete(study: str, directory: Path, *options: str) -> None:
+    """Perform the runs that the directory lacks."""
+    if (directory / "plan.json").exists():
+        complete(str(directory), "--resume")
+    else:
+        perform(study, directory, *options)
 
 
 def _row(result: Result, expected: Figures, air_limited: set[Cell]) -> str:

@@ -96,13 +96,11 @@ class Host(Protocol):
         """The operating system. Only a host with Linux has an agent, and with it programs, readings and a clock."""
         ...
 
-    def popen(self, argv: Sequence[str], *, root: bool = True) -> Process:
-        """Start a command on the host, where it may be root if the agent is. Its output is kept."""
+    def popen(self, argv: Sequence[str]) -> Process:
+        """Start a command on the host. Its output is kept."""
         ...
 
-    def run(
-        self, argv: Sequence[str], timeout_s: float, *, root: bool = True
-    ) -> subprocess.CompletedProcess[bytes]:
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
         """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
         ...
 

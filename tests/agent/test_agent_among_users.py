@@ -1,13 +1,12 @@
 """Another user of a host gains nothing from an agent that is root there."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_processes import runs, wait_until, worker_of
+from agent_processes import worker_of
 
 from airtoll.agent import binary
 from airtoll.agent.connection import Connection
@@ -80,27 +79,6 @@ def test_a_folder_under_the_name_of_an_ended_agent_neither_blocks_nor_deletes(
     assert victim.exists()
     assert as_nobody('rm "$1/at-end" && mkdir "$1/at-end" && mkfifo "$1/at-end/2"', squatted).returncode == 0
     host.forget_at_end(f"{squatted}/at-end/2")  # to open a FIFO would wait for its other end
-
-
-def test_a_command_that_requires_no_root_is_not_root(
-    host: AgentHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    argv = [
-        "sh",
-        "-c",
-        "id -u; id -g; id -G; pwd; grep CapEff /proc/self/status; echo ${HOME-none} > /dev/stdout",
-    ]
-    words = host.run(argv, 5, root=False).stdout.split()
-    assert words == [b"65534"] * 3 + [b"/", b"CapEff:", b"0" * 16, b"none"]
-    assert host.run(["id", "-u"], 5).stdout == b"0\n"
-    monkeypatch.setenv("SUDO_UID", "12345")
-    monkeypatch.setenv("SUDO_GID", "12346")
-    with Connection("sudo", [str(binary.local()), "serve"]) as connection:
-        caller = AgentHost(connection)
-        assert caller.run(argv, 5, root=False).stdout.split()[:3] == [b"12345", b"12346", b"12346"]
-        with caller.popen(["sleep", "600"], root=False) as sleeping:
-            os.kill(worker_of(caller), signal.SIGKILL)
-            assert wait_until(lambda: not runs(sleeping.pid))
 
 
 @pytest.mark.parametrize("path", [":/usr/bin:/bin:.", ".", ""])

@@ -207,6 +207,7 @@ def test_text_of_a_stranger_does_not_drive_the_terminal(airtoll: Airtoll, result
     assert done.returncode == 2
     assert "\\x1b[2J" in one_line(done)
     assert harmless("a\tb\nc\x1b[m\x9b") == "a\tb\nc\\x1b[m\\x9b"
+    assert harmless("\u202e5\u2066") == "\\u202e5\\u2066"  # the order of the text on the screen is its order
 
 
 @pytest.fixture(scope="module")

@@ -35,8 +35,8 @@ class LastHost:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._host, name)
 
-    def popen(self, argv: Sequence[str], *, root: bool = True) -> Process:
-        started: Process = self._host.popen(["nice", "-n", "19", *argv], root=root)
+    def popen(self, argv: Sequence[str]) -> Process:
+        started: Process = self._host.popen(["nice", "-n", "19", *argv])
         return started
 
 

@@ -14,6 +14,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.host import Host, machine_lacks
 from airtoll.labs.base import Link
 from airtoll.probes import PROBES, Measurement, ftp, probes_of, process
+from airtoll.probes.base import Probe
 from airtoll.probes.flows import flows_of
 from airtoll.probes.ftp import Ftp
 from airtoll.probes.iperf3 import Throughput, offered_loads_bit_per_s
@@ -23,6 +24,7 @@ from airtoll.probes.rtt import Rtt
 from airtoll.probes.sockperf import Sockperf
 from airtoll.study.cell import Cell, Method
 
+ATTEMPTS = 5
 RECORDED = Path(__file__).parent / "recorded"
 MakeCell = Callable[..., Cell]
 LinkWith = Callable[[str, str], Link]
@@ -39,6 +41,16 @@ def squatter(port: int, kind: str) -> list[str]:
 def needs(*commands: str) -> pytest.MarkDecorator:
     absent = [command for command in commands if which(command) is None]
     return pytest.mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
+
+
+def measured(probe: Probe, link: Link, cell: Cell, method: Method) -> Measurement:
+    """A measurement without faults. A busy machine causes some, and a study answers them with a repeat, too."""
+    for _ in range(ATTEMPTS):
+        measurement = probe.measure(link, cell, method)
+        if not measurement.faults:
+            break
+    assert list(measurement.faults) == []
+    return measurement
 
 
 def values(measurement: Measurement, metric: str, endpoint: str) -> list[float]:
@@ -58,8 +70,7 @@ class TestThroughput:
     def test_udp_arrives_as_offered_with_every_figure(
         self, link: Link, cell: MakeCell, method: Method, ip: str
     ) -> None:
-        measurement = Throughput().measure(link, cell(transport="udp", ip=ip), method)
-        assert measurement.faults == []
+        measurement = measured(Throughput(), link, cell(transport="udp", ip=ip), method)
         offered = measurement.facts["offered_bit_per_s"]
         assert offered == round(OVERLOAD * link.known.capacity_open_bit_per_s)
         assert len(values(measurement, "throughput", "ap")) == 5
@@ -106,8 +117,7 @@ class TestThroughput:
     ) -> None:
         unknown = Link(link.hosts, link.addresses, {}, link.counters)  # the link's capacity is not used
         asked = method.model_copy(update={"udp_load": load})
-        measurement = Throughput().measure(unknown, cell(transport="udp", **levels), asked)
-        assert measurement.faults == []
+        measurement = measured(Throughput(), unknown, cell(transport="udp", **levels), asked)
         assert measurement.facts["offered_bit_per_s"] == offered_bit_per_s
         arrived = [s.value for s in measurement.samples if (s.metric, s.endpoint) == ("throughput", "ap")]
         assert sum(value or 0.0 for value in arrived) / len(arrived) == pytest.approx(
@@ -132,8 +142,7 @@ class TestThroughput:
         self, link: Link, cell: MakeCell, method: Method, ip: str
     ) -> None:
         asked = cell(transport="tcp", ip=ip, packet_size=512, tcp_size="mss")
-        measurement = Throughput().measure(link, asked, method)
-        assert measurement.faults == []
+        measurement = measured(Throughput(), link, asked, method)
         assert measurement.facts["tcp_segment_bytes"] == 512
         assert "-l" not in measurement.facts["client"]
 
@@ -160,8 +169,7 @@ class TestThroughput:
     def test_tcp_uses_cubic_and_reports_its_statistics(
         self, link: Link, cell: MakeCell, method: Method, ip: str
     ) -> None:
-        measurement = Throughput().measure(link, cell(transport="tcp", ip=ip, packet_size=128), method)
-        assert measurement.faults == []
+        measurement = measured(Throughput(), link, cell(transport="tcp", ip=ip, packet_size=128), method)
         assert measurement.facts["tcp_congestion"] == "cubic"
         assert "-u" not in measurement.facts["client"]
         assert min(values(measurement, "throughput", "ap")) > 0
@@ -306,7 +314,7 @@ def test_a_port_of_round_trips_in_use_is_reported(
     if (missing := probe.missing(machine_lacks)) is not None:
         pytest.skip(missing)
     command = squatter(port, "SOCK_STREAM" if transport == "tcp" else "SOCK_DGRAM")
-    other = process.serving(link.hosts["ap"], command, transport, port, "another server", root=True)
+    other = process.serving(link.hosts["ap"], command, transport, port, "another server")
     with other, pytest.raises(AirtollError, match=f"^{tool} server on ap: port {port} is in use$"):
         probe.measure(link, cell(transport=transport), method)
 
@@ -317,8 +325,7 @@ class TestIrtt:
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
     def test_each_direction_is_measured(self, link: Link, cell: MakeCell, method: Method, ip: str) -> None:
-        measurement = Irtt().measure(link, cell(ip=ip), method)
-        assert list(measurement.faults) == []
+        measurement = measured(Irtt(), link, cell(ip=ip), method)
         assert measurement.facts["version"].startswith("irtt ")
         assert measurement.facts["clocks"] == "shared"
         assert measurement.facts["packet_bytes"] == 1408
@@ -332,9 +339,7 @@ class TestIrtt:
         assert set(measurement.raw) == {"irtt.json"}
 
     def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
-        other = process.serving(
-            link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server", root=True
-        )
+        other = process.serving(link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server")
         with other, pytest.raises(AirtollError, match=r"^irtt server on ap: port 2112 is in use$"):
             Irtt().measure(link, cell(), method)
 
@@ -368,8 +373,7 @@ class TestFtp:
     def test_a_file_is_transferred_for_the_whole_window(
         self, link: Link, cell: MakeCell, method: Method, direction: str, receiver: str, ip: str
     ) -> None:
-        measurement = Ftp().measure(link, cell(transport="tcp", direction=direction, ip=ip), method)
-        assert list(measurement.faults) == []
+        measurement = measured(Ftp(), link, cell(transport="tcp", direction=direction, ip=ip), method)
         (whole,) = values(measurement, "ftp_rate", "sta")
         steady = values(measurement, "ftp_rate_steady", receiver)
         assert len(steady) >= 3
@@ -382,8 +386,7 @@ class TestFtp:
         self, link: Link, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ftp, "BEGIN_SPREAD_S", 0.5)
-        measurement = Ftp().measure(link, cell(transport="tcp", direction="both"), method)
-        assert list(measurement.faults) == []
+        measurement = measured(Ftp(), link, cell(transport="tcp", direction="both"), method)
         up, down = (
             {(s.t_ns, s.t_ns + s.dur_ns) for s in measurement.samples if (s.metric, s.direction) == what}
             for what in (("ftp_rate", "up"), ("ftp_rate", "down"))
@@ -404,7 +407,7 @@ class TestFtp:
 
     def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(
-            link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server", root=True
+            link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server"
         )
         with other, pytest.raises(AirtollError, match=r"^ftp server on ap: port 2121 is in use$"):
             Ftp().measure(link, cell(transport="tcp"), method)

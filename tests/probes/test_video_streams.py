@@ -78,7 +78,6 @@ def test_a_port_in_use_is_reported(link: Link, cell: MakeCell, method: Method) -
         "udp",
         video.PORT,
         "another",
-        root=True,
     )
     with other, pytest.raises(AirtollError, match=r"^video receiver on ap: port 5004 is in use$"):
         Video().measure(link, cell(offered=8.0), method)

@@ -15,9 +15,9 @@ from airtoll.rtl import Results, amend, default_file, load
     [
         ("{", "invalid JSON"),
         ("[]", "should be"),
-        ('{"schema_version": 2}', "schema_version: input should be 1"),
-        ('{"points": {"a": {}}}', "points.a.title: field required"),
-        ('{"point": {}}', "point: extra inputs"),
+        ('{"schema_version": 2}', "schema_version: Input should be 1"),
+        ('{"points": {"a": {}}}', "points.a.title: Field required"),
+        ('{"point": {}}', "point: Extra inputs"),
         (b"\xff", "invalid JSON"),
     ],
 )

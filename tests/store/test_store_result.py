@@ -254,15 +254,30 @@ def test_a_damaged_plan_is_one_line_that_names_the_file(tmp_path: Path, content:
     assert caught.value.exit_code == 1
 
 
-def test_a_plan_of_more_attempts_than_a_study_may_have_is_refused(tmp_path: Path) -> None:
-    """Readers list every attempt, so that a small file of a stranger could take all memory."""
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("method", "retries"), 10**9),
+        (("runs", 0, "attempt"), 10**9),
+        (("runs", 0, "order"), 10**4000),
+        (("runs", 0, "cell", "stations"), 10**9),
+        (("runs", 0, "cell", "streams"), 10**9),
+    ],
+)
+def test_a_plan_with_numbers_that_no_study_has_is_refused(
+    tmp_path: Path, keys: tuple[str | int, ...], value: int
+) -> None:
+    """Readers list every attempt and every station, so that a small file of a stranger could take all memory."""
     create(tmp_path / "r").close()
     plan = tmp_path / "r" / "plan.json"
     document = json.loads(plan.read_text())
-    document["plan"]["method"]["retries"] = 10**9
+    table = document["plan"]
+    for key in keys[:-1]:
+        table = table[key]
+    table[keys[-1]] = value
     plan.chmod(0o644)
     plan.write_text(json.dumps(document))
-    with pytest.raises(AirtollError, match=r"plan\.json: .*retries"):
+    with pytest.raises(AirtollError, match=rf"plan\.json: .*{keys[-1]}"):
         Result.open(tmp_path / "r")
 
 

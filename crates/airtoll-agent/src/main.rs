@@ -15,7 +15,6 @@ fn main() {
         Some("serve") => agent::supervise(args),
         Some(agent::WORK) => agent::work(args),
         Some(agent::EXEC) => agent::exec(args),
-        Some(agent::EXEC_UNPRIVILEGED) => agent::exec_unprivileged(args),
         Some("engine") => engine::run(env::args().skip(2)),
         Some("ftp") => ftp::run(env::args().skip(2)),
         Some("pingpong") => pingpong::run(env::args().skip(2)),

@@ -173,17 +173,11 @@ class AgentlessHost:
             )
         return self._way.argv(" ".join(argv))
 
-    def popen(self, argv: Sequence[str], *, root: bool = True) -> AgentlessProcess:  # noqa: ARG002
+    def popen(self, argv: Sequence[str]) -> AgentlessProcess:
         """Start a command on the host, as the user of the connection."""
         return AgentlessProcess(self, argv)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        timeout_s: float,
-        *,
-        root: bool = True,  # noqa: ARG002
-    ) -> subprocess.CompletedProcess[bytes]:
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
         """Run a command to completion. Raises subprocess.TimeoutExpired, or LostError without a connection."""
         with self.popen(argv) as process:
             try:
@@ -220,7 +214,7 @@ class AgentlessHost:
             "kernel": f"Darwin {kernel}",
             "architecture": machine,
             "processor": processor or None,
-            "cores": int(cores) if cores.isdigit() else None,
+            "cores": int(cores) if cores.isdecimal() else None,
         }
 
     def _of_windows(self) -> dict[str, Any]:

@@ -55,8 +55,6 @@ class AgentHost:
     """Runs commands on a host and reads its state, through the connection to its agent."""
 
     os: OperatingSystem = "linux"
-    is_disposable = False
-    """Whether the host ends with the measurement, so that root there is nobody elsewhere."""
 
     def __init__(self, connection: Connection) -> None:
         self.name = connection.name
@@ -65,20 +63,15 @@ class AgentHost:
         self._kept = itertools.count(1)
         self._inputs: dict[str, str] = {}  # files with the standard input of commands of `at_end`
 
-    def popen(self, argv: Sequence[str], *, stdin: bool = False, root: bool = True) -> AgentProcess:
-        """Start a command with stdout and stderr kept; killing the process kills the command and its children.
-
-        If the agent is root and `root` is false, the command runs as the user who called sudo(8), or as nobody. The
-        agent's own programs always run as the agent, because only its user can read their file.
-        """
-        is_own = argv[0] == self.connection.program
-        return AgentProcess(self.connection, argv, stdin=stdin, root=root or is_own or self.is_disposable)
+    def popen(self, argv: Sequence[str], *, stdin: bool = False) -> AgentProcess:
+        """Start a command with stdout and stderr kept; killing the process kills the command and its children."""
+        return AgentProcess(self.connection, argv, stdin=stdin)
 
     def run(
-        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None, *, root: bool = True
+        self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
-        with self.popen(argv, stdin=stdin is not None, root=root) as process:
+        with self.popen(argv, stdin=stdin is not None) as process:
             try:
                 if stdin is not None:
                     with suppress(AirtollError):  # the command need not read its input

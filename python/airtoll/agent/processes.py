@@ -29,10 +29,8 @@ _THREADS: Final = TypeAdapter(dict[str, tuple[float, float]])
 class AgentProcess:
     """A command that an agent runs. Its output is kept here, so a command never waits for its reader."""
 
-    def __init__(
-        self, connection: Connection, argv: Sequence[str], *, stdin: bool = False, root: bool = True
-    ) -> None:
-        """Start the command, which may be root if the agent is. Raises LostError without a connection."""
+    def __init__(self, connection: Connection, argv: Sequence[str], *, stdin: bool = False) -> None:
+        """Start the command. Raises LostError without a connection."""
         self.args = list(argv)
         self._connection = connection
         self._changed = threading.Condition()
@@ -43,9 +41,7 @@ class AgentProcess:
         self.returncode: int | None = None
         self.number = connection.listen("process", self._take)
         try:
-            answer = connection.ask(
-                "start", shape=_STARTED, process=self.number, argv=self.args, stdin=stdin, root=root
-            )
+            answer = connection.ask("start", shape=_STARTED, process=self.number, argv=self.args, stdin=stdin)
         except BaseException:
             connection.forget("process", self.number)
             raise

@@ -14,13 +14,18 @@ DIRECTORY: Final = click.Path(path_type=Path)
 result_argument = click.argument("directory", type=DIRECTORY, metavar="DIR", help="A result directory.")
 
 
+_BIDIRECTIONAL: Final = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that change the direction of text (Unicode Standard Annex 9), and with it the order of what is read."""
+
 _CONTROLS: Final = {
-    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+    code: chr(code).encode("unicode_escape").decode("ascii")
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *_BIDIRECTIONAL)
+    if chr(code) not in "\n\t"
 }
 
 
 def harmless(text: str) -> str:
-    """The text with its control characters as escapes: text from a stranger's file must not drive the terminal."""
+    """The text with control and bidirectional characters as escapes: a stranger's text must not drive the terminal."""
     return text.translate(_CONTROLS)
 
 

@@ -42,9 +42,8 @@ class Cost:
 
     attributions: Sequence[Attribution]
     alternatives: Sequence[Alternative]
-    answer: PairedRatio | None = (
-        None  # secured to open throughput over `SEEDS` seeds; None without a saturated load
-    )
+    # Secured to open throughput over `SEEDS` seeds; None without a saturated load.
+    answer: PairedRatio | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The keys of the JSON answer; changes are in the metric's unit: bit/s, ms."""

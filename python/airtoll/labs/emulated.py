@@ -220,7 +220,6 @@ class Emulator:
         if way is None:
             raise UsageError(f"lab {lab} {NO_NAMESPACES}")
         self._user_namespace = bool(way)
-        self._is_virtual = config["clock"] == "virtual"
         self._hosts: dict[str, NamespaceHost] = {}
         self._process = subprocess.Popen(
             ["unshare", *way, "--net", "--pid", "--fork", "--kill-child", "--", *program],
@@ -262,13 +261,11 @@ class Emulator:
         """The host with this role, whose agent ends with the emulator."""
         if role not in self._hosts:
             fd = self._namespace_fds[role]
-            # A guest repeats its runs exactly only with the same system calls, and nobody else is on it.
             self._hosts[role] = NamespaceHost(
                 role,
                 self._pid,
                 fd,
                 user_namespace=self._user_namespace,
-                is_disposable=self._is_virtual,
             )
         return self._hosts[role]
 

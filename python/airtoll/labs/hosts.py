@@ -22,7 +22,7 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh, explained
 from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
-from airtoll.host import OperatingSystem
+from airtoll.host import OperatingSystem, last_words
 from airtoll.labs import joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, ShellHost
 from airtoll.labs.access_points.base import obstacle as access_point_obstacle
@@ -578,9 +578,7 @@ class Hosts:
         argv = ["ip", "-j", f"-{ip[-1]}", "addr", "show", "dev", interface, "scope", "global"]
         done = host.run(argv, _COMMAND_TIMEOUT_S)
         if done.returncode != 0:
-            raise UsageError(
-                f"host {role}: interface {interface}: {done.stderr.decode(errors='replace').strip()}"
-            )
+            raise UsageError(f"host {role}: interface {interface}: {last_words(done.stderr)}")
         try:
             devices = read_json(_DEVICES, done.stdout or b"[]", f"host {role}: the output of `ip addr show`")
         except AirtollError as error:

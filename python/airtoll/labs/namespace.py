@@ -25,12 +25,8 @@ class NamespaceHost(AgentHost):
         namespace_fd: int,
         *,
         user_namespace: bool,
-        is_disposable: bool,
     ) -> None:
-        """`namespace_fd`: the emulator's file descriptor of the host's network namespace.
-
-        `is_disposable`: whether the machine is a guest (`AgentHost`).
-        """
+        """`namespace_fd`: the emulator's file descriptor of the host's network namespace."""
         self.namespace = f"/proc/{emulator_pid}/fd/{namespace_fd}"
         agent = str(binary.local())
         enter = [
@@ -41,7 +37,6 @@ class NamespaceHost(AgentHost):
             "--",
         ]
         super().__init__(Connection(name, [*enter, agent, "serve"]))
-        self.is_disposable = is_disposable
 
 
 def python_command(program: str) -> list[str]:

@@ -134,7 +134,10 @@ def examine(host: AgentHost, interface: str) -> Wifi:
         pass
     except AirtollError as error:  # no wpa_supplicant, or one that does not answer this user
         silent = str(error)
-    found = parse(interface, done.stdout.decode(errors="replace"), link)
+    try:
+        found = parse(interface, done.stdout.decode(errors="replace"), link)
+    except ValueError:
+        raise AirtollError(f"host {host.name}: what it tells of {interface} is not readable") from None
     if found.phy is None:
         return found
     return replace(found, mlo_links=_mlo_links(host, interface), silent=silent)

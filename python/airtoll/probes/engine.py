@@ -28,6 +28,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.ciphers.parts import printed_lanes
+from airtoll.documents import first_fault
 from airtoll.errors import AirtollError
 from airtoll.host import Host, succeed
 from airtoll.labs.base import Link
@@ -141,9 +142,7 @@ def parse(output: bytes) -> EngineReport:
     try:
         report = EngineReport.model_validate_json(output)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "report"
-        raise AirtollError(f"engine: its output of {len(output)} bytes: {where}: {first['msg']}") from None
+        raise AirtollError(f"engine: its output of {len(output)} bytes: {first_fault(error)}") from None
     if len({one.part for one in report.parts}) != len(report.parts):
         raise AirtollError(f"engine: its output of {len(output)} bytes has a duplicate part")
     return report

@@ -25,12 +25,9 @@ GRACE_S = 10.0
 
 
 @contextmanager
-def started(host: Host, argv: Sequence[str], *, root: bool = True) -> Iterator[Process]:
-    """Start a command on the host. Leaving the context kills the command if it still runs.
-
-    `root`: whether the command may be root.
-    """
-    with host.popen(argv, root=root) as process:
+def started(host: Host, argv: Sequence[str]) -> Iterator[Process]:
+    """Start a command on the host. Leaving the context kills the command if it still runs."""
+    with host.popen(argv) as process:
         try:
             yield process
         finally:
@@ -39,9 +36,7 @@ def started(host: Host, argv: Sequence[str], *, root: bool = True) -> Iterator[P
 
 
 @contextmanager
-def serving(
-    host: Host, argv: Sequence[str], transport: Transport, port: int, what: str, *, root: bool = True
-) -> Iterator[Process]:
+def serving(host: Host, argv: Sequence[str], transport: Transport, port: int, what: str) -> Iterator[Process]:
     """Start a server and enter the context when the server listens on the port or has already exited.
 
     The kernel's table is read because neither iperf3 -J nor sockperf reports in time that it is ready. A client that
@@ -50,7 +45,7 @@ def serving(
     """
     if host.listens(transport, port):
         raise AirtollError(f"{what}: port {port} is in use")
-    with started(host, argv, root=root) as server:
+    with started(host, argv) as server:
         if not host.listens(transport, port, LISTEN_TIMEOUT_S, server):
             try:
                 # A server that has exited never listens: the host may answer before it reports the exit.

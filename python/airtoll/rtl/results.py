@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from airtoll.documents import first_fault
 from airtoll.errors import AirtollError, UsageError
 
 SCHEMA_VERSION: Final = 1
@@ -177,12 +178,6 @@ def load(file: Path) -> Results:
         raise UsageError(f"{file}: is nested too deeply for results") from None
     except ValueError as error:
         raise UsageError(f"{file}: invalid JSON: {error}") from None
-
-
-def first_fault(error: ValidationError) -> str:
-    """The location and the message of the first error in a document."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"].lower())))
 
 
 def amend(file: Path, change: Callable[[Results], Results]) -> Results:

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, Validation
 from pydantic_core import from_json, to_json
 
 from airtoll import _rust
+from airtoll.documents import first_fault
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
@@ -164,9 +165,7 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
     try:
         return kind.model_validate_json(content, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise AirtollError(f"{name}: {place + ': ' if place else ''}{first['msg']}") from error
+        raise AirtollError(f"{name}: {first_fault(error)}") from error
 
 
 def run_schema() -> str:

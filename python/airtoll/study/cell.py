@@ -24,11 +24,14 @@ from airtoll.study.factors import (
     Transport,
 )
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
 from airtoll.study.security import READY_MADE, Security, SecurityProfile, undeclared
-from airtoll.study.values import key_of
+from airtoll.study.values import STATIONS_MAX, key_of
 
 RETRIES_MOST = 5
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """The largest number of repeats of an invalid run."""
 
 
@@ -49,16 +52,17 @@ class Cell(BaseModel):
     lab: str
     topology: Topology
     phy: Phy
-    bandwidth: int  # MHz
+    bandwidth: Count  # MHz
     gi: GuardInterval
     rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht
     transport: Transport
     ip: Ip
-    packet_size: int  # bytes: payload of a UDP datagram, or size of one write to a TCP socket
+    packet_size: Count  # bytes: payload of a UDP datagram, or size of one write to a TCP socket
     security: Security
     # Factors with a default were added after the first version. A digest omits them at their default (see plan).
-    streams: int = factors.STREAMS.default  # spatial streams; ht rates from mcs8 imply their own number
-    stations: int = factors.STATIONS.default
+    # Spatial streams; ht rates from mcs8 imply their own number.
+    streams: Annotated[int, Field(ge=1, le=STREAMS_MAX)] = factors.STREAMS.default
+    stations: Annotated[int, Field(ge=1, le=STATIONS_MAX)] = factors.STATIONS.default
     direction: Direction = factors.DIRECTION.default
     snr: Snr = factors.NOISE.default
     crypto_at: CryptoAt = factors.CRYPTO_AT.default
@@ -99,15 +103,17 @@ class Run(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    order: int  # 1-based position in the plan; runs are executed in this order, except repeats
-    block: int  # runs that are compared: they differ only in security, or are one session of every setting
-    replicate: int  # 1-based
+    order: Count  # 1-based position in the plan; runs are executed in this order, except repeats
+    block: Count  # runs that are compared: they differ only in security, or are one session of every setting
+    replicate: Count  # 1-based
     discard: bool  # one of the first replicates: measured and stored, but excluded from every statistic
-    seed: int  # shared by the runs of a replicate that differ only in security
+    seed: Seed  # shared by the runs of a replicate that differ only in security
     cell: Cell
     # Keys with a default were added after the first version.
-    session: int | None = None  # 1-based; has one setting of the access point. None: switching by block
-    attempt: int = 1  # above 1: repeats the run of the plan, whose earlier attempts are invalid
+    session: Count | None = None  # 1-based; has one setting of the access point. None: switching by block
+    attempt: Annotated[int, Field(ge=1, le=RETRIES_MOST + 1)] = (
+        1  # above 1: repeats the run of the plan, whose earlier attempts are invalid
+    )
 
     @property
     def id(self) -> str:
@@ -134,21 +140,21 @@ class Method(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    repeats: int  # counted replicates per cell; with a stopping rule, the maximum
-    discard_first: int  # replicates before those, measured but excluded
+    repeats: Count  # counted replicates per cell; with a stopping rule, the maximum
+    discard_first: Count  # replicates before those, measured but excluded
     duration: float  # seconds of each probe's measured window
     warmup: float  # seconds before that window, measured but excluded
-    seed: int
+    seed: Seed
     # Keys with a default were added after the first version.
     probes: tuple[ProbeName, ...] = DEFAULT_PROBES
     stop: StopRule = "fixed"
-    least_repeats: int = 2  # minimum before a rule may stop
+    least_repeats: Count = 2  # minimum before a rule may stop
     within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
     confidence: float = 95.0  # of that interval, in %
     udp_load: UdpLoad | float = "overload"  # in the method of one run also Mbit/s of payload
     rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
     switching: Switching = "block"  # when the access point changes its settings
-    sessions: int = 4  # of each setting, if switching is by session
+    sessions: Count = 4  # of each setting, if switching is by session
     # How often an invalid run is repeated; `Course` also limits the repeats of a study. A reader lists all attempts.
     retries: Annotated[int, Field(ge=0, le=RETRIES_MOST)] = 0
 

@@ -14,7 +14,6 @@
 //! - `session`: requests and their answers
 //! - `output`: the stream to the controller
 //! - `processes`: commands and their output
-//! - `unprivileged`: the user of programs that require no privileges
 //! - [`process_ids`]: numbers of processes across PID namespaces
 //! - [`at_end`]: commands that restore the host
 //! - `host_lock`: one airtoll at a time
@@ -39,7 +38,6 @@ mod processes;
 mod sampling;
 mod session;
 pub mod sockets;
-mod unprivileged;
 
 use std::env::{self, ArgsOs};
 use std::ffi::OsString;
@@ -70,9 +68,6 @@ pub const WORK: &str = "work";
 
 /// The subcommand that becomes a command of the host: `exec PARENT COMMAND...`.
 pub const EXEC: &str = "exec";
-
-/// The subcommand that becomes a command of the host and is not root: `exec-unprivileged PARENT COMMAND...`.
-pub const EXEC_UNPRIVILEGED: &str = "exec-unprivileged";
 
 /// Exit status of a command that could not be started, as in sh(1).
 const NOT_STARTED: i32 = 127;
@@ -183,20 +178,8 @@ fn wait_while_restoring() {
 
 /// Becomes a command of the host, which ends with the worker that started it. Returns only if the command cannot start.
 #[must_use]
-pub fn exec(args: ArgsOs) -> i32 {
-    become_command(args, || Ok(()))
-}
-
-/// Becomes a command of the host as [`exec`] does, which is not root.
-#[must_use]
-pub fn exec_unprivileged(args: ArgsOs) -> i32 {
-    become_command(args, unprivileged::give_up_root)
-}
-
-fn become_command(mut args: ArgsOs, change_user: impl FnOnce() -> io::Result<()>) -> i32 {
-    // A change of the user cancels the signal of the parent's end.
-    let ready = change_user().and_then(|()| signalled_by_parent(&mut args, Signal::SIGKILL));
-    let outcome: io::Result<()> = ready.and_then(|()| {
+pub fn exec(mut args: ArgsOs) -> i32 {
+    let outcome: io::Result<()> = signalled_by_parent(&mut args, Signal::SIGKILL).and_then(|()| {
         SigSet::from(SUPERVISOR_GONE).thread_unblock()?;
         // A session of its own: signals of the controller's terminal do not arrive, and the command is a group.
         setsid()?;

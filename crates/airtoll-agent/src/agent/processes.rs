@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::process_ids::ProcessId;
-use super::{EXEC, EXEC_UNPRIVILEGED, machine, own_command};
+use super::{EXEC, machine, own_command};
 
 /// Longest part of a command's output in a frame.
 const CHUNK_B: usize = 1 << 16;
@@ -33,21 +33,13 @@ struct Process {
 }
 
 impl Processes {
-    /// Starts a command. Its output and its end are sent as events. `has_stdin` keeps its standard input open;
-    /// `as_root` is whether the command may be root.
+    /// Starts a command. Its output and its end are sent as events. `has_stdin` keeps its standard input open.
     ///
     /// Call it only on the thread that lives as long as this process: a command ends with the thread that started it.
     ///
     /// # Errors
     /// The system starts no process, or the number is in use.
-    pub fn start(
-        &self,
-        number: u32,
-        argv: &[String],
-        has_stdin: bool,
-        as_root: bool,
-        output: &Output,
-    ) -> io::Result<Value> {
+    pub fn start(&self, number: u32, argv: &[String], has_stdin: bool, output: &Output) -> io::Result<Value> {
         let mut table = self.lock();
         if table.contains_key(&number) {
             return Err(io::Error::new(
@@ -55,15 +47,7 @@ impl Processes {
                 format!("process {number} exists"),
             ));
         }
-        let mut command = if as_root {
-            own_command(EXEC)
-        } else {
-            let mut command = own_command(EXEC_UNPRIVILEGED);
-            // The folders of root.
-            command.env_remove("HOME").env_remove("TMPDIR");
-            command
-        };
-        let mut child = command
+        let mut child = own_command(EXEC)
             .args(argv)
             .stdin(if has_stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())

@@ -32,7 +32,6 @@ enum Request {
         process: u32,
         argv: Vec<String>,
         stdin: bool,
-        root: bool,
     },
     /// Sends a signal to a command or its group.
     Signal { process: u32, signal: i32, group: bool },
@@ -190,12 +189,9 @@ impl Session {
     /// Answers a request that does not wait.
     fn now(&mut self, request: Request, body: &[u8], arrived_ns: u64) -> io::Result<Value> {
         match request {
-            Request::Start {
-                process,
-                argv,
-                stdin,
-                root,
-            } => self.processes.start(process, &argv, stdin, root, &self.output),
+            Request::Start { process, argv, stdin } => {
+                self.processes.start(process, &argv, stdin, &self.output)
+            }
             Request::Signal {
                 process,
                 signal,

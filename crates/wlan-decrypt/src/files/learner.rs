@@ -471,3 +471,46 @@ fn remember<T>(kept: &mut VecDeque<T>, one: T) {
     }
     kept.push_back(one);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Message 1 of a handshake with key data of this length.
+    fn message_1(data: &[u8]) -> Vec<u8> {
+        let key = EapolKey {
+            version: 2,
+            descriptor: Descriptor::Rsn,
+            info: KeyInfo(0x008a),
+            key_len: 16,
+            replay_counter: 1,
+            nonce: [1; 32],
+            iv: [0; 16],
+            rsc: [0; 8],
+            mic: &[0; 16],
+            data,
+        };
+        let mut packet = vec![0; key.len()];
+        key.emit(&mut packet);
+        packet
+    }
+
+    #[test]
+    fn packets_longer_than_an_msdu_are_not_kept() {
+        let (bssid, station) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let secrets = Secrets {
+            passphrase: Some(Passphrase::parse(b"password").unwrap()),
+            ..Secrets::default()
+        };
+        let (_, mut learner) = Learner::new(secrets);
+        for (len, kept) in [(60_000, 0), (20, 1)] {
+            assert!(
+                learner
+                    .eapol(bssid, station, &message_1(&vec![7; len]))
+                    .is_empty()
+            );
+            let packets: usize = learner.conversations.values().map(|of| of.packets.len()).sum();
+            assert_eq!(packets, kept);
+        }
+    }
+}

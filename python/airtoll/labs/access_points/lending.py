@@ -81,7 +81,7 @@ class LentInterface:
         flags, master = self._host.texts(f"{device}/flags", f"{device}/master/uevent")
         done = self._host.run(["iw", "dev", self._interface, "info"], TIMEOUT_S)
         kind = re.search(rb"^\ttype (.+)$", done.stdout, re.MULTILINE)
-        if kind is None or flags is None:
+        if kind is None or flags is None or not re.fullmatch(r"0x[0-9a-f]{1,8}", flags.strip()):
             words = last_words(done.stderr, done.stdout)
             raise AirtollError(
                 f"host {self._host.name}: {self._interface} is not a wireless interface: {words} (iw dev)"
@@ -113,7 +113,7 @@ class LentInterface:
         argv = ["nmcli", "--get-values", "GENERAL.STATE", "device", "show", self._interface]
         done = self._host.run(argv, TIMEOUT_S)
         # "100 (connected)", in the language of the host
-        state = re.match(rb"\d+", done.stdout)
+        state = re.match(rb"\d{1,9}", done.stdout)
         return done.returncode == 0 and state is not None and int(state[0]) > _UNMANAGED
 
     def _domain(self) -> str:
