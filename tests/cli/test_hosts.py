@@ -39,7 +39,7 @@ def inventory(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text(SMALL_STUDY)
+    path.write_text(SMALL_STUDY.replace("retries = 0", "retries = 2"))
     return path
 
 

@@ -328,7 +328,8 @@ class Story:
 
 def study(folder: Path, repeats: int) -> Path:
     text = SMALL_STUDY.replace('ip = ["ipv6"]', 'ip = ["ipv4"]').replace(
-        "repeats = 2", f'repeats = {repeats}\nswitching = "session"\nsessions = 2'
+        "repeats = 2\nretries = 0",
+        f'repeats = {repeats}\nretries = 2\nswitching = "session"\nsessions = 2',
     )
     path = folder / "small.toml"
     path.write_text(text)
