@@ -3,7 +3,7 @@
 use wlan_ciphers::{Backend, OpenJob, TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep};
 use wlan_speed::contestant::{Key, Work, open_job, seal_job, split, verdict};
 use wlan_speed::frames::Frames;
-use wlan_speed::{Case, Fault, clock};
+use wlan_speed::{BATCH, Case, Fault, clock};
 
 use crate::library::{Interface, Run};
 use crate::who::Who;
@@ -99,9 +99,11 @@ fn access_point(key: &Key) -> Option<&Tkip> {
     }
 }
 
-/// A batch with one key per job.
+/// A batch with one key per job. It has room for [`BATCH`] jobs from the start: neither iterator knows its length.
 fn zip<'k, K, J>(keys: impl Iterator<Item = &'k K>, jobs: impl Iterator<Item = J>) -> Vec<(&'k K, J)> {
-    keys.zip(jobs).collect()
+    let mut batch = Vec::with_capacity(BATCH);
+    batch.extend(keys.zip(jobs));
+    batch
 }
 
 /// Opens a batch. All frames must open.
