@@ -99,7 +99,7 @@ fn access_point(key: &Key) -> Option<&Tkip> {
     }
 }
 
-/// A batch with one key per job. It has room for [`BATCH`] jobs from the start: neither iterator knows its length.
+/// A batch with one key per job. Its capacity is set first, because neither iterator knows its length.
 fn zip<'k, K, J>(keys: impl Iterator<Item = &'k K>, jobs: impl Iterator<Item = J>) -> Vec<(&'k K, J)> {
     let mut batch = Vec::with_capacity(BATCH);
     batch.extend(keys.zip(jobs));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use wlan_ciphers::Backend;
 use wlan_speed::contestant::{Idle, OneByOne, Pass, Work};
 use wlan_speed::stage::Stage;
-use wlan_speed::turns::{Contestant, take_turns, without};
+use wlan_speed::turns::{Contestant, Taken, take_turns, without};
 use wlan_speed::{BATCH, Case, Effort, Fault, Spread};
 
 use crate::contestant::{Engine, Peer};
@@ -30,7 +30,7 @@ pub struct Figures {
     pub case: Case,
     /// Mean octets of a payload.
     pub payload_b: f64,
-    /// One figure per contestant. Contestants during whose slices the clock was not steady are omitted.
+    /// One figure per contestant. Contestants that other load disturbed too much are omitted.
     pub figures: Vec<Figure>,
 }
 
@@ -120,13 +120,12 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
     take_turns(&mut all, effort, start)?;
     let copy = all.iter_mut().find(|contestant| contestant.id.is_none());
     let copy = copy.and_then(Contestant::taken);
-    let mut figures: Vec<Figure> = all.iter_mut().filter_map(figure).collect();
-    if let Some(copy) = copy {
-        for figure in &mut figures {
-            let taken = (figure.ns_per_frame, figure.cycles_per_frame);
-            (figure.ns_per_frame, figure.cycles_per_frame) = without(taken, copy);
-        }
-    }
+    let mut figures: Vec<Figure> = if case.open && copy.is_none() {
+        Vec::new()
+    } else {
+        let figures = all.iter_mut().map(|contestant| figure(contestant, copy));
+        figures.flatten().collect()
+    };
     figures.sort_by(|a, b| a.ns_per_frame.median.total_cmp(&b.ns_per_frame.median));
     Ok(Figures {
         case,
@@ -135,9 +134,11 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
     })
 }
 
-fn figure(contestant: &mut Contestant<'_, Option<Who>>) -> Option<Figure> {
+/// The time of a contestant without that of the copy; `None` if the machine disturbed one of them too much.
+fn figure(contestant: &mut Contestant<'_, Option<Who>>, copy: Option<Taken>) -> Option<Figure> {
     let who = contestant.id?;
-    let (ns_per_frame, cycles_per_frame) = contestant.taken()?;
+    let taken = contestant.taken()?;
+    let (ns_per_frame, cycles_per_frame) = copy.map_or(Some(taken), |copy| without(taken, copy))?;
     Some(Figure {
         who,
         ns_per_frame,

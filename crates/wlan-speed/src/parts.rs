@@ -156,7 +156,7 @@ pub fn measure_parts(
     };
     let figure = |part| {
         let taken = match part {
-            Part::Open => without(of(Some(part))?, of(None)?),
+            Part::Open => without(of(Some(part))?, of(None)?)?,
             _ => of(Some(part))?,
         };
         Some(PartTime {

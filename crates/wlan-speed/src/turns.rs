@@ -54,26 +54,30 @@ impl Spread {
         })
     }
 
-    /// Subtracts a constant part of every value.
+    /// Subtracts a constant part of every value; `None` if nothing remains of the first quartile.
     #[must_use]
-    pub fn less(self, other: f64) -> Spread {
-        Spread {
+    pub fn less(self, other: f64) -> Option<Spread> {
+        let quartiles = (self.quartiles.0 - other, self.quartiles.1 - other);
+        (quartiles.0 > 0.0).then_some(Spread {
             median: self.median - other,
-            quartiles: (self.quartiles.0 - other, self.quartiles.1 - other),
+            quartiles,
             ..self
-        }
+        })
     }
 }
 
 /// Time per frame: nanoseconds, and core cycles if they can be counted.
 pub type Taken = (Spread, Option<Spread>);
 
-/// Subtracts the median of a common part from a contestant's time.
-pub fn without((ns, cycles): Taken, common: Taken) -> Taken {
-    let cycles = cycles
-        .zip(common.1)
-        .map(|(cycles, common)| cycles.less(common.median));
-    (ns.less(common.0.median), cycles)
+/// Subtracts the median of a common part from a contestant's time; `None` if other load on the machine made the common
+/// part longer than the whole.
+#[must_use]
+pub fn without((ns, cycles): Taken, common: Taken) -> Option<Taken> {
+    let cycles = match cycles.zip(common.1) {
+        Some((cycles, common)) => Some(cycles.less(common.median)?),
+        None => None,
+    };
+    Some((ns.less(common.0.median)?, cycles))
 }
 
 /// A contestant with the identifier `id`.
@@ -211,5 +215,16 @@ mod tests {
         assert_eq!((spread.median, spread.quartiles), (5.0, (3.0, 7.0)));
         assert_eq!(spread.count, 5);
         assert_eq!(Spread::of(vec![]), None);
+    }
+
+    #[test]
+    fn a_part_is_never_longer_than_the_whole() {
+        let spread = |values: &[f64]| Spread::of(values.to_vec()).unwrap();
+        let (whole, common) = (spread(&[4.0, 5.0, 6.0]), spread(&[3.0]));
+        let (ns, cycles) = without((whole, None), (common, None)).unwrap();
+        assert_eq!((ns.median, ns.quartiles, cycles), (2.0, (1.0, 2.0), None));
+        let disturbed = spread(&[9.0]);
+        assert_eq!(without((whole, None), (disturbed, None)), None);
+        assert_eq!(without((whole, Some(whole)), (common, Some(disturbed))), None);
     }
 }

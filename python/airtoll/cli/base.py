@@ -15,7 +15,7 @@ result_argument = click.argument("directory", type=DIRECTORY, metavar="DIR", hel
 
 
 _BIDIRECTIONAL: Final = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""Characters that change the direction of text (Unicode Standard Annex 9), and with it the order of what is read."""
+"""Characters that change the direction of text (Unicode Standard Annex 9), and with it the order of its characters."""
 
 _CONTROLS: Final = {
     code: chr(code).encode("unicode_escape").decode("ascii")
