@@ -7,9 +7,13 @@ import pytest
 
 from airtoll.labs.sim import Sim
 from airtoll.prediction.predictions import paced_as_measured
-from airtoll.probes import Measurement, probes_of
+from airtoll.probes import PROBES, Measurement, probes_of
+from airtoll.stats import METRICS, per_run
+from airtoll.store import Samples
 from airtoll.study.cell import Cell, Method
 from airtoll.study.link import LinkSettings
+from airtoll.study.plan import measures
+from airtoll.study.probes import lacks
 
 MakeCell = Callable[..., Cell]
 
@@ -107,3 +111,15 @@ def test_radio_metrics_accompany_throughput(cell: MakeCell) -> None:
     assert ("noise", "link", "") not in clean
     assert clean["retries", "link", ""] == 0
     assert (radio["retries"] or 0) > 0
+
+
+@pytest.mark.parametrize("name", [name for name, entry in PROBES.items() if entry.in_sim])
+def test_lab_sim_lacks_only_the_metrics_that_no_model_gives(cell: MakeCell, name: str) -> None:
+    """A study may have a claim about exactly those metrics that a run has."""
+    of_run = (
+        cell(lab="sim", snr=24.0, transport=transport, offered=10.0 if PROBES[name].paced else "max")
+        for transport in ("udp", "tcp")
+    )
+    samples = [each for of in of_run if measures(name, of) for each in measured(name, of).samples]
+    found = {number.metric for number in per_run([Samples.of("r1", samples)])}
+    assert found == {metric for metric in METRICS if lacks(metric, [name], "sim", "real") is None}

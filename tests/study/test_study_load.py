@@ -8,9 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airtoll.errors import UsageError
-from airtoll.stats import METRICS
 from airtoll.study import find_study, load_study, shipped_studies
-from airtoll.study.probes import PROBES_OF
 
 GOOD = """
 title = "A study"
@@ -605,11 +603,3 @@ def test_the_primary_metric_is_one_that_a_probe_of_the_study_measures(tmp_path: 
     assert refusal(written(tmp_path, f'primary = "troughput"\n{GOOD}')).startswith(
         "primary: 'troughput' is not allowed; use throughput, "
     )
-
-
-def test_every_main_metric_that_a_probe_records_can_be_primary() -> None:
-    for metric in METRICS.values():
-        if metric.main:
-            assert set(PROBES_OF[metric.name]) == set(metric.probes)
-    for name, probes in PROBES_OF.items():
-        assert set(probes) <= set(METRICS[name].probes)

@@ -11,6 +11,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.study import (
     FACTORS,
@@ -24,6 +25,7 @@ from airtoll.study import (
     levels_of,
     load_study,
 )
+from airtoll.study.claims import ClaimTable
 from airtoll.study.factors import LATER_FACTORS
 
 
@@ -315,3 +317,34 @@ def test_by_suite_seals_by_the_card_but_for_enhanced_frames(
 ) -> None:
     runs = expand(study(security=[security], crypto_at=[crypto_at])).runs
     assert {run.cell.sealed_at for run in runs} == {place}
+
+
+@pytest.mark.parametrize(
+    ("metric", "lab", "clock", "error"),
+    [
+        (
+            "cpu_crypto",
+            "sim",
+            None,
+            "lab sim cannot measure cpu_crypto, because it has no hosts: use lab air",
+        ),
+        ("responsiveness_up", "sim", None, "lab sim cannot measure responsiveness_up"),
+        ("energy", "air", "virtual", "energy cannot be measured in virtual time: use clock real"),
+        ("mic_time", "linux", None, "mic_time cannot be measured in virtual time"),
+    ],
+)
+def test_a_metric_that_the_lab_cannot_measure_is_refused(
+    metric: str, lab: str, clock: Clock | None, error: str
+) -> None:
+    claim = {"kind": "ordering", "metric": metric, "factor": "security", "better": "open", "worse": "ccmp"}
+    method = {"probes": ["throughput", "responsiveness", "engine"]}
+    made = study(method=method, transport=["tcp"])
+    for key, asked in (
+        ("primary", made.model_copy(update={"primary": metric})),
+        ("claim[0].metric", made.model_copy(update={"claim": (ClaimTable(**claim),)})),
+    ):
+        assert expand(asked, lab="air", clock="real").runs
+        with pytest.raises(UsageError) as caught:
+            expand(asked, lab=lab, clock=clock)
+        assert str(caught.value).startswith(f"made.toml: {key}: {error}")
+        assert "\n" not in str(caught.value)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from airtoll.errors import AirtollError
+from airtoll.study.probes import PROBES_OF
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,10 +92,14 @@ class Metric:
     main: bool = True  # False: omitted from brief tables
     definition: str  # how a run's samples become its number, for readers
     numbers: tuple[Number, ...]  # its implementations; at most one applies to the samples of a run
-    probes: tuple[str, ...]  # study names of the probes that record the samples; empty: only imported
     extreme: bool = False  # reports show its smallest and largest cost
     curve: bool = False  # reports fit a polynomial to it
     former: tuple[str, ...] = ()  # names of the metric in earlier versions
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The study names of the probes that record the samples."""
+        return PROBES_OF[self.name]
 
     @property
     def relative(self) -> bool:
@@ -113,12 +118,7 @@ class Metric:
 
 _WAYS = ("up", "down")
 _RECEIVER = {"up": "ap", "down": "sta"}
-# The probes that load the link; they also record CPU load and radio statistics.
-_LOADS = ("throughput", "video")
 _LOAD_TOOLS = ("iperf3", "iperf", "netperf", "wireshark")  # that count datagrams under load
-_ECHOES = ("rtt", "irtt")
-_RESPONSIVENESS = ("responsiveness",)
-_ENGINE = ("engine",)
 
 
 def _mean(rows: Rows) -> float:
@@ -244,7 +244,6 @@ def _time(
     short: str,
     definition: str,
     *numbers: Number,
-    probes: tuple[str, ...],
     main: bool = True,
     extreme: bool = False,
 ) -> Metric:
@@ -259,7 +258,6 @@ def _time(
         main=main,
         definition=definition,
         numbers=numbers,
-        probes=probes,
         extreme=extreme,
     )
 
@@ -285,7 +283,6 @@ def _cpu(
         main=main,
         definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
         numbers=(number or _of(_weighted_mean),),
-        probes=_LOADS,
         extreme=extreme,
     )
 
@@ -302,7 +299,6 @@ def _energy(name: str, title: str, unit: str, definition: str, number: Number) -
         main=False,
         definition=f"{definition}; not measured on machines without readable RAPL",
         numbers=(number,),
-        probes=_LOADS,
     )
 
 
@@ -321,7 +317,6 @@ def _ftp(
         main=main,
         definition=f"{definition}; 1 kbyte = 1000 byte; stations and directions add up",
         numbers=(_sum,),
-        probes=("ftp",),
         curve=curve,
     )
 
@@ -341,7 +336,6 @@ def _part(name: str, title: str, definition: str) -> Metric:
         main=False,
         definition=f"{definition}, by the engine on one core, one frame at a time",
         numbers=(_of(_mean),),
-        probes=_ENGINE,
     )
 
 
@@ -351,7 +345,6 @@ def _percent(
     short: str,
     definition: str,
     *numbers: Number,
-    probes: tuple[str, ...],
     unit: str = "%",
     decimals: int = 2,
 ) -> Metric:
@@ -367,7 +360,6 @@ def _percent(
         main=False,
         definition=definition,
         numbers=numbers,
-        probes=probes,
     )
 
 
@@ -393,7 +385,6 @@ def _radio(
         main=False,
         definition=definition,
         numbers=(_of(_weighted_mean),),
-        probes=_LOADS,
     )
 
 
@@ -411,7 +402,6 @@ METRICS: dict[str, Metric] = {
             better="higher",
             definition="payload that reached the receiver, mean over the intervals weighted by their lengths",
             numbers=(_received,),
-            probes=_LOADS,
             extreme=True,
             curve=True,
         ),
@@ -421,7 +411,6 @@ METRICS: dict[str, Metric] = {
             "RTT",
             "median of the round trips",
             _of(_median),
-            probes=_ECHOES,
             extreme=True,
         ),
         _time(
@@ -431,7 +420,6 @@ METRICS: dict[str, Metric] = {
             f"99th percentile of the round trips, if there are at least {P99_MIN_ROUND_TRIPS}",
             _of(_p99, "rtt"),
             _of(_mean),
-            probes=_ECHOES,
             main=False,
         ),
         _time(
@@ -440,7 +428,6 @@ METRICS: dict[str, Metric] = {
             "RTT sockperf",
             "median of the round trips by sockperf, a cross-check of the round-trip time; only IPv4",
             _of(_median),
-            probes=("sockperf",),
             main=False,
         ),
         _time(
@@ -449,7 +436,6 @@ METRICS: dict[str, Metric] = {
             "Loaded RTT",
             "median of the round trips while other traffic loads the link",
             _of(_median),
-            probes=_RESPONSIVENESS,
             main=False,
         ),
         *(
@@ -466,7 +452,6 @@ METRICS: dict[str, Metric] = {
                     better="higher",
                     definition="round trips per minute under load (draft-ietf-ippm-responsiveness, without TLS)",
                     numbers=(_of(_mean, "responsiveness", way),),
-                    probes=_RESPONSIVENESS,
                     extreme=True,
                 ),
                 _time(
@@ -475,7 +460,6 @@ METRICS: dict[str, Metric] = {
                     f"Response {way}",
                     "60,000 ms over the responsiveness",
                     _of(_mean, "response_time", way),
-                    probes=_RESPONSIVENESS,
                 ),
                 _time(
                     f"rtt_loaded_{way}",
@@ -483,7 +467,6 @@ METRICS: dict[str, Metric] = {
                     f"Loaded RTT {way}",
                     "median round trip of datagrams at a fixed interval while TCP loads that direction",
                     _of(_median, "rtt_loaded", way),
-                    probes=_RESPONSIVENESS,
                 ),
                 _time(
                     f"rtt_loaded_p99_{way}",
@@ -491,7 +474,6 @@ METRICS: dict[str, Metric] = {
                     f"Loaded RTT p99 {way}",
                     "99th percentile of the same round trips",
                     _of(_p99, "rtt_loaded", way),
-                    probes=_RESPONSIVENESS,
                     main=False,
                 ),
                 _time(
@@ -500,7 +482,6 @@ METRICS: dict[str, Metric] = {
                     f"Loaded delay {way}",
                     "median one-way delay of the same datagrams in the direction of the load",
                     _of(_median, "delay_loaded", way),
-                    probes=_RESPONSIVENESS,
                     main=False,
                 ),
             )
@@ -511,7 +492,6 @@ METRICS: dict[str, Metric] = {
             "Delay",
             "median of the packets' delays under the load",
             _of(_mean),
-            probes=_LOADS,
             main=False,
             extreme=True,
         ),
@@ -521,7 +501,6 @@ METRICS: dict[str, Metric] = {
             "Delay p99",
             "99th percentile of the packets' delays under the load",
             _of(_mean),
-            probes=_LOADS,
             main=False,
         ),
         _time(
@@ -530,7 +509,6 @@ METRICS: dict[str, Metric] = {
             "Delay mean",
             "mean of the video packets' delays from program to program",
             _of(_mean),
-            probes=("video",),
             main=False,
         ),
         _time(
@@ -539,7 +517,6 @@ METRICS: dict[str, Metric] = {
             "Video RTT",
             "from each video frame's last packet to the receiver's answer, mean over the frames",
             _of(_mean),
-            probes=("video",),
         ),
         _time(
             "frame_delay",
@@ -547,7 +524,6 @@ METRICS: dict[str, Metric] = {
             "Frame delay",
             "from each video frame's capture to its last packet's arrival, mean over complete frames",
             _of(_mean),
-            probes=("video",),
             main=False,
         ),
         _time(
@@ -556,7 +532,6 @@ METRICS: dict[str, Metric] = {
             "Jitter",
             "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
             _of(_mean),
-            probes=_LOADS,
             extreme=True,
         ),
         Metric(
@@ -570,7 +545,6 @@ METRICS: dict[str, Metric] = {
             better="lower",
             definition="datagrams lost over datagrams sent under the load of the throughput measurement",
             numbers=(_of(_mean), _lost(_LOAD_TOOLS)),
-            probes=_LOADS,
             extreme=True,
         ),
         _ftp("ftp_rate", "FTP transfer rate", "FTP", "the whole transfer, by the client", curve=True),
@@ -588,7 +562,6 @@ METRICS: dict[str, Metric] = {
                 f"Idle delay {way}",
                 "median of the one-way delays on an otherwise idle link",
                 _of(_median, "delay_idle", way),
-                probes=("irtt",),
                 main=False,
             )
             for way in _WAYS
@@ -600,7 +573,6 @@ METRICS: dict[str, Metric] = {
                 f"IPDV {way}",
                 "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)",
                 _of(_mean_size, "ipdv", way),
-                probes=("irtt",),
                 main=False,
             )
             for way in _WAYS
@@ -613,7 +585,6 @@ METRICS: dict[str, Metric] = {
                 "datagrams lost over datagrams sent in that direction on an otherwise idle link",
                 _of(_mean, "loss_idle", way),
                 _lost(("irtt",), way),
-                probes=("irtt",),
                 unit="1",
                 decimals=3,
             )
@@ -625,7 +596,6 @@ METRICS: dict[str, Metric] = {
             "Clock uncertainty",
             "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
             _of(_mean),
-            probes=("irtt", "video", "responsiveness"),
             main=False,
         ),
         Metric(
@@ -639,7 +609,6 @@ METRICS: dict[str, Metric] = {
             better="lower",
             definition="video frames that were incomplete 100 ms after their capture, over frames sent",
             numbers=(_of(_mean),),
-            probes=("video",),
         ),
         _cpu("cpu_system", "CPU load of the machine", "CPU", "all cores together", main=False),
         _cpu("cpu_hosts", "CPU load of the hosts", "CPU hosts", "all cores together", extreme=True),
@@ -661,7 +630,6 @@ METRICS: dict[str, Metric] = {
             "Airtime",
             "share of the time in which the medium was busy",
             _of(_weighted_mean),
-            probes=_LOADS,
         ),
         _percent(
             "retries",
@@ -669,7 +637,6 @@ METRICS: dict[str, Metric] = {
             "Retries",
             "share of retransmissions among all transmissions of MPDUs",
             _of(_weighted_mean),
-            probes=_LOADS,
         ),
         _percent(
             "channel_busy",
@@ -677,7 +644,6 @@ METRICS: dict[str, Metric] = {
             "Channel busy",
             "share of the time in which the radios sensed their channel busy, mean over the radios",
             _of(_weighted_mean),
-            probes=_LOADS,
         ),
         _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
         _radio("snr", "Signal-to-noise ratio", "dB", "mean over the data PPDUs that the receivers decoded"),

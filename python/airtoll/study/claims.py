@@ -29,6 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
+from airtoll.study.probes import PROBES_OF
 from airtoll.study.quantity import PACKET_SIZE, Quantity, one_of, show
 from airtoll.study.values import PROBLEM, Former, Name, Title, key, key_of, name_of, number, switch
 
@@ -146,24 +147,6 @@ _OF_KIND: Final = tuple(
 )
 
 
-CLAIM_METRICS: Final = (
-    *("throughput", "rtt", "rtt_p99", "rtt_sockperf", "rtt_loaded"),
-    *(
-        f"{metric}_{way}"
-        for way in ("up", "down")
-        for metric in ("responsiveness", "response_time", "rtt_loaded", "rtt_loaded_p99", "delay_loaded")
-    ),
-    *("delay", "delay_p99", "delay_mean", "video_rtt", "frame_delay", "jitter", "loss"),
-    *("ftp_rate", "ftp_rate_steady"),
-    *("delay_idle_up", "delay_idle_down", "ipdv_up", "ipdv_down", "loss_idle_up", "loss_idle_down"),
-    *("clock_uncertainty", "late_frames"),
-    *("cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_core"),
-    *("energy", "energy_per_gbit", "airtime", "retries", "channel_busy", "phy_rate", "snr", "noise"),
-    *("mic_time", "cipher_time", "seal_time", "open_time"),
-    *("printed_mic_time", "printed_cipher_time"),
-)
-"""The metrics of `airtoll.stats`, which this package cannot import; a test compares both."""
-
 _SIZE = Quantity("a size of a change", "%", "10 %", Decimal(0), Decimal(1_000_000))
 _UP_TO = Annotated[int, *number(PACKET_SIZE, int)]
 _Kind = Literal["ordering", "equality", "trend", "interaction"]
@@ -242,9 +225,7 @@ class ClaimTable(BaseModel):
     title: Title | None = Field(
         default=None, description="The origin of the claim, or the claim in words; the report shows it."
     )
-    metric: Annotated[str, *key_of(dict.fromkeys(CLAIM_METRICS))] = Field(
-        description="The metric that the claim is about."
-    )
+    metric: Annotated[str, *key_of(PROBES_OF)] = Field(description="The metric that the claim is about.")
     factor: _Factor | None = Field(
         default=None, description="The factor whose levels are compared; not for trend."
     )

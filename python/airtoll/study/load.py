@@ -66,7 +66,7 @@ def load_study(path: str | Path) -> Study:
         problems = rules.problems(checked)
         if not problems:
             return Study(**dict(checked), name=path.stem, path=path, text=text)
-    raise UsageError(listed([f"{file}: {_key(where)}: {words}" for where, words in problems]))
+    raise UsageError(listed([f"{file}: {dotted(where)}: {words}" for where, words in problems]))
 
 
 def _explain(detail: ErrorDetails) -> rules.Problem:
@@ -78,7 +78,7 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
         case "extra_forbidden":
             return where, _unknown_key(_names(where))
         case "model_type":
-            return where, f"{show(detail['input'])} is not a table: expected [{_key(where)}]"
+            return where, f"{show(detail['input'])} is not a table: expected [{dotted(where)}]"
         case kind if kind == PROBLEM:
             context = detail["ctx"]
             index = context.get("index")
@@ -105,7 +105,7 @@ def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
     return (names[0], "NAME", *names[2:]) if len(names) > 1 and (names[0], "NAME") in TABLES else names
 
 
-def _key(where: tuple[str | int, ...]) -> str:
+def dotted(where: tuple[str | int, ...]) -> str:
     """A location in the file as a dotted key: factors.packet_size[1]."""
     text = ""
     for part in where:

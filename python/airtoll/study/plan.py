@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from airtoll.clock import ClockChoice
-from airtoll.errors import UsageError
+from airtoll.errors import UsageError, listed
+from airtoll.study import rules
 from airtoll.study.cell import Cell, Method, Plan, Run, Switching
 from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
-from airtoll.study.load import Study
+from airtoll.study.load import Study, dotted
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_line
 
@@ -61,9 +62,11 @@ def expand(
     `lab`, `clock` and `radios` replace the study's own without changing order or seeds, and `switching` without
     changing seeds. `inventory` is the file of lab hosts, for the record: a study cannot choose it. In lab hosts, the
     machines determine where frames are sealed, so `crypto_at` has one level. `quick` applies the file's [quick] table.
-    Raises UsageError if the file has none. The clock `auto` is that of the lab by default: only a calibration
-    (`airtoll.calibration`) can select another one. With fewer repeats than sessions, each repeat is a session. The same
-    arguments always give the same plan.
+    The clock `auto` is that of the lab by default: only a calibration (`airtoll.calibration`) can select another one.
+    With fewer repeats than sessions, each repeat is a session. The same arguments always give the same plan.
+
+    Raises UsageError if the file has no [quick] table, or if the lab cannot measure the primary metric or the metric of
+    a claim.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -88,6 +91,9 @@ def expand(
     asked = clock or study.lab.clock or "auto"
     if asked == "auto":
         asked = "virtual" if name == "linux" and not radios else "real"
+    if unmeasured := list(rules.unmeasured(study, name, asked)):
+        file = one_line(str(study.path), most=4096)
+        raise UsageError(listed([f"{file}: {dotted(where)}: {text}" for where, text in unmeasured]))
     if settings["retries"] is None:
         settings["retries"] = 0 if asked == "virtual" or name == "sim" else RETRIES
     method = Method(**settings)

@@ -4,9 +4,12 @@ A new probe is one file, which contains its class (and its traffic model for lab
 plans, verdicts and `airtoll.probes` read the declaration. The class is imported only for a measurement.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from airtoll.clock import Clock
+from airtoll.study.quantity import one_of
 from airtoll.study.values import renamed
 
 
@@ -30,11 +33,25 @@ class ProbeEntry:
     least_b: int = 0  # smallest packet size, which its own headers fill
     tool: str = ""  # the program on hosts, if several programs could measure the same
     measures: str = ""  # text of reports for its measurements; "": its name
-    metrics: tuple[
-        str, ...
-    ] = ()  # metrics of `airtoll.stats` that it records and a study can name as `primary`
+    metrics: tuple[str, ...] = ()  # metrics of `airtoll.stats` that it records
+    only_on_hosts: tuple[str, ...] = ()  # of those, the metrics that its model in lab sim does not give
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
+
+_OF_MACHINES: Final = (
+    *("cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_core"),
+    *("energy", "energy_per_gbit"),
+)
+"""CPU load and energy. In virtual time, programs take no time, so these metrics mean nothing."""
+
+_OF_RADIOS: Final = ("airtime", "retries", "channel_busy", "phy_rate", "snr", "noise")
+
+_OF_LOAD: Final = (
+    *("throughput", "delay", "delay_p99", "jitter", "loss"),
+    *_OF_RADIOS,
+    *_OF_MACHINES,
+)
+"""The metrics that the probes that load the link record."""
 
 PROBES: Final[dict[str, ProbeEntry]] = {
     "throughput": ProbeEntry(
@@ -42,7 +59,8 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         in_sim="airtoll.probes.simulated:SimulatedThroughput",
         without_agent=True,
         measures="throughput (for UDP also jitter and loss)",
-        metrics=("throughput", "delay", "jitter", "loss", "cpu_system", "cpu_hosts", "cpu_crypto"),
+        metrics=_OF_LOAD,
+        only_on_hosts=("channel_busy", *_OF_MACHINES),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
@@ -50,7 +68,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         without_agent=True,
         tool="pingpong",
         measures="round-trip times",
-        metrics=("rtt",),
+        metrics=("rtt", "rtt_p99"),
     ),
     "sockperf": ProbeEntry(
         on_hosts="airtoll.probes.sockperf:Sockperf",
@@ -58,6 +76,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         real_time=True,  # reads the processor's time stamp counter
         cross_check=True,
         tool="sockperf",
+        metrics=("rtt_sockperf",),
         measures="round-trip times over IPv4 as a cross-check",
     ),
     "responsiveness": ProbeEntry(
@@ -67,10 +86,16 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         extra_s=16.0,  # seven intervals of one second in each direction, and connections that end
         tool="load",
         measures="responsiveness and delay under load in each direction",
-        metrics=tuple(
-            f"{metric}_{way}"
-            for way in ("up", "down")
-            for metric in ("responsiveness", "response_time", "rtt_loaded")
+        metrics=(
+            *("rtt_loaded", "clock_uncertainty"),
+            *(
+                f"{metric}_{way}"
+                for way in ("up", "down")
+                for metric in (
+                    *("responsiveness", "response_time"),
+                    *("rtt_loaded", "rtt_loaded_p99", "delay_loaded"),
+                )
+            ),
         ),
     ),
     "irtt": ProbeEntry(
@@ -79,14 +104,18 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         transport="udp",
         least_b=60,  # two time stamps of two clocks each, and counts
         measures="delays and delay variation on an unloaded link (irtt)",
-        metrics=("rtt",),
+        metrics=(
+            *("rtt", "rtt_p99", "clock_uncertainty"),
+            *("delay_idle_up", "delay_idle_down", "ipdv_up", "ipdv_down", "loss_idle_up", "loss_idle_down"),
+        ),
+        only_on_hosts=("clock_uncertainty", "ipdv_up", "ipdv_down"),
     ),
     "ftp": ProbeEntry(
         on_hosts="airtoll.probes.ftp:Ftp",
         in_sim="airtoll.probes.simulated:SimulatedFtp",
         transport="tcp",
         measures="FTP transfers",
-        metrics=("ftp_rate",),
+        metrics=("ftp_rate", "ftp_rate_steady"),
     ),
     "video": ProbeEntry(
         on_hosts="airtoll.probes.video:Video",
@@ -95,22 +124,20 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         paced=True,
         measures="HD video streams",
         metrics=(
-            "video_rtt",
-            "delay",
-            "throughput",
-            "jitter",
-            "loss",
-            "late_frames",
-            "cpu_system",
-            "cpu_hosts",
-            "cpu_crypto",
+            *_OF_LOAD,
+            *("video_rtt", "delay_mean", "frame_delay", "late_frames", "clock_uncertainty"),
         ),
+        only_on_hosts=("frame_delay", "clock_uncertainty", *_OF_RADIOS, *_OF_MACHINES),
     ),
     "engine": ProbeEntry(
         on_hosts="airtoll.probes.engine:Engine",
         of_cpu=True,
         real_time=True,
         measures="times of the engine on this CPU",
+        metrics=(
+            *("mic_time", "cipher_time", "seal_time", "open_time"),
+            *("printed_mic_time", "printed_cipher_time"),
+        ),
     ),
 }
 """The probes by name."""
@@ -120,7 +147,26 @@ PROBES_OF: Final[dict[str, tuple[str, ...]]] = {
     for entry in PROBES.values()
     for metric in entry.metrics
 }
-"""The probes that record each metric that a study can name as `primary`."""
+"""The probes that record each metric."""
+
+
+def lacks(metric: str, probes: Collection[str], lab: str, clock: Clock) -> str | None:
+    """Why no measurement with these probes in this lab gives the metric, with the remedy; None if one does."""
+    able = PROBES_OF[metric]
+    if lab == "sim":
+        able = tuple(
+            name for name in able if PROBES[name].in_sim and metric not in PROBES[name].only_on_hosts
+        )
+        if not able:
+            return f"lab sim cannot measure {metric}, because it has no hosts: use lab air, linux or hosts"
+    elif clock == "virtual":
+        able = tuple(name for name in able if not PROBES[name].real_time and metric not in _OF_MACHINES)
+        if not able:
+            return f"{metric} cannot be measured in virtual time: use clock real"
+    if not set(able) & set(probes):
+        return f"no probe of the study measures {metric}: add {one_of(able)} to method.probes"
+    return None
+
 
 DEFAULT_PROBES: Final = ("throughput", "rtt")
 """The probes of a study that names none."""

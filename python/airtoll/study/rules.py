@@ -6,10 +6,11 @@ from math import prod
 from typing import Any, Final
 
 from airtoll import _rust
+from airtoll.clock import Clock
 from airtoll.study import claims
 from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.phys import STREAMS_MAX
-from airtoll.study.probes import PROBES, PROBES_OF
+from airtoll.study.probes import PROBES, lacks
 from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario, unused_processor
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
@@ -33,6 +34,7 @@ def problems(study: StudyFile) -> list[Problem]:
         *_stacks(study),
         *((("link", word), text) for word, text in unused_processor(study.link, factors.crypto_at)),
         *_probes(study),
+        *unmeasured(study),
         *_stopping(study.method, ("method",)),
         *_sessions(study.method),
         *_claims(study),
@@ -258,11 +260,21 @@ def _probes(study: StudyFile) -> list[Problem]:
         found.append((("method", "udp_load"), "tcp requires both transports, tcp and udp, in the study"))
     if study.method.udp_load == "tcp" and "throughput" not in probes:
         found.append((("method", "udp_load"), "tcp requires the probe throughput"))
-    if study.primary is not None and not set(PROBES_OF[study.primary]) & set(names):
-        probe = one_of(PROBES_OF[study.primary])
-        text = f"no probe of the study measures {study.primary}: add {probe} to method.probes"
-        found.append((("primary",), text))
     return found
+
+
+def unmeasured(study: StudyFile, lab: str = "hosts", clock: Clock = "real") -> Iterator[Problem]:
+    """The metrics of the study's report that none of its probes can measure in this lab, by this clock.
+
+    The defaults leave out no probe.
+    """
+    named = [
+        *([] if study.primary is None else [(("primary",), study.primary)]),
+        *((("claim", index, "metric"), claim.metric) for index, claim in enumerate(study.claim)),
+    ]
+    for where, metric in named:
+        if (text := lacks(metric, study.method.probes, lab, clock)) is not None:
+            yield where, text
 
 
 def _claims(study: StudyFile) -> list[Problem]:
