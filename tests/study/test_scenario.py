@@ -50,20 +50,6 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        ({"processor_byte": "2 ns"}, "processor_byte: requires crypto_at card"),
-        ({"forward_ipv6": "2 us", "crypto_at": "host"}, "forward_ipv6: requires crypto_at card"),
-        ({"host_frame": "2 us", "crypto_at": "card"}, "host_frame: requires crypto_at host"),
-    ],
-)
-def test_times_of_a_processor_that_does_not_encrypt_are_refused(words: dict[str, str], error: str) -> None:
-    with pytest.raises(WordError) as raised:
-        read_scenario(words)
-    assert str(raised.value) == error
-
-
-@pytest.mark.parametrize(
     ("words", "key", "value"),
     [
         ({}, "rate", "54 Mbit/s"),

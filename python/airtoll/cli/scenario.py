@@ -16,6 +16,7 @@ from airtoll.study.phys import PHYS
 from airtoll.study.quantity import plain_number, show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
 from airtoll.study.security import READY_MADE
+from airtoll.study.unused import unused
 from airtoll.study.values import Option
 
 _PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")
@@ -82,6 +83,8 @@ def scenario_from(options: Mapping[str, Any]) -> Scenario:
         words["rate"] = f"mcs{mcs}"
     try:
         scenario = read_scenario({word: _value(word, value) for word, value in words.items()})
+        for word, text in unused(scenario, words):
+            raise WordError(word, text)
     except WordError as error:
         option = "mcs" if error.word == "rate" and mcs is not None else error.word.replace("_", "-")
         raise UsageError(f"--{option}: {error.text}") from None
@@ -110,7 +113,8 @@ def _value(word: str, text: str | bool) -> Any:
 def simulate_scenario(as_json: bool, **options: Any) -> None:
     """Run one cell in virtual time: throughput, delay, jitter, loss and airtime shares.
 
-    A quantity is a number, optionally with its unit: --duration 2, --duration '500 ms'.
+    A quantity is a number, optionally with its unit: --duration 2, --duration '500 ms'. An option that has no effect
+    beside the others is an error.
     """
     scenario = scenario_from(options)  # reports invalid options before the simulator is imported
     from airtoll.labs.sim import simulate

@@ -32,7 +32,7 @@ def problems(study: StudyFile) -> list[Problem]:
         *([] if study.link.ip_fragments else _datagrams(factors)),
         *_segments(study),
         *_stacks(study),
-        *((("link", word), text) for word, text in unused_processor(study.link, factors.crypto_at)),
+        *((("link", word), text) for word, text in unused_processor(study.link.given(), factors.crypto_at)),
         *_probes(study),
         *unmeasured(study),
         *_stopping(study.method, ("method",)),

@@ -100,6 +100,11 @@ class Scenario(MediumSettings):
         "Simulated time before the measured time, in seconds.", "Run", "SECONDS", default=0.2
     )
 
+    @property
+    def wire_traffic(self) -> Traffic:
+        """The traffic, or its default."""
+        return self.traffic or ("saturated" if self.offered is None else "cbr")
+
     def wire(self) -> dict[str, Any]:
         """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""
         words = self.model_dump(exclude_none=True)
@@ -111,7 +116,7 @@ class Scenario(MediumSettings):
             rate = self._fall_back(words, rate)
         words["rate"] = rate
         words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
-        words["traffic"] = self.traffic or ("saturated" if self.offered is None else "cbr")
+        words["traffic"] = self.wire_traffic
         if self.streams == 1 and is_implying_streams(words["phy"], rate):
             del words["streams"]
         if self.snr == "none":
@@ -197,30 +202,30 @@ PROCESSORS: Final = {
 
 
 def read_scenario(words: Mapping[str, Any]) -> Scenario:
-    """The scenario with these keys and values. Raises WordError for the first invalid one."""
+    """The scenario with these keys and values. Raises WordError for the first invalid one.
+
+    A key that has no effect in the scenario is valid (`airtoll.study.unused`).
+    """
     for word in words:
         if word not in Scenario.model_fields:
             hint = did_you_mean(word, Scenario.model_fields)
             raise WordError(word, fate_of(word, Scenario.FORMER) or f"unknown key{hint}")
     try:
-        scenario = Scenario.model_validate(dict(words))
+        return Scenario.model_validate(dict(words))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         text = first["ctx"]["text"] if first["type"] == PROBLEM else first["msg"]
         raise WordError(str(first["loc"][0]), text) from None
-    for word, text in unused_processor(scenario, [scenario.crypto_at]):
-        raise WordError(word, text)
-    return scenario
 
 
 def unused_processor(
-    settings: MediumSettings, levels: Collection[factors.CryptoAt]
+    given: Collection[str], levels: Collection[factors.CryptoAt]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of a processor that encrypts at none of these levels of `crypto_at`, each with the error."""
+    """The keys of a processor that encrypts at none of these levels of `crypto_at`, each with the error."""
     for place, names in PROCESSORS.items():
         if place not in levels and "by-suite" not in levels:
             for word in names:
-                if getattr(settings, word) is not None:
+                if word in given:
                     yield word, f"requires crypto_at {place}"
 
 
