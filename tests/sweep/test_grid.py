@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from airtoll.errors import UsageError
+from airtoll.study.scenario import PROCESSORS
 from airtoll.sweep.grid import CELLS_MAX, SweepGrid, load_grid
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
@@ -84,6 +85,16 @@ def test_a_matrix_is_one_level_and_a_list_of_them_several(tmp_path: Path) -> Non
     assert cells(load(tmp_path, 'snr = ["none", 20]'), "snr_db") == [(None,), (20.0,)]
 
 
+@pytest.mark.parametrize(("place", "key"), [(place, key) for place, of in PROCESSORS.items() for key in of])
+def test_every_key_of_a_processor_can_be_swept(tmp_path: Path, place: str, key: str) -> None:
+    grid = load(tmp_path, f"crypto_at = '{place}'\n{key} = [1, 2]\nip = ['ipv4', 'ipv6']\nsecurity = 'ccmp'")
+    assert {json.dumps(processor) for (processor,) in cells(grid, "processor")} >= {
+        json.dumps({PROCESSORS[place][key]: value}) for value in (1.0, 2.0)
+    }
+    beside = load(tmp_path, f"crypto_at = ['host', 'card']\n{key} = 1\nsecurity = 'ccmp'")
+    assert ("host",) in cells(beside, "crypto_at")
+
+
 def test_an_impossible_cell_refuses_the_grid_or_is_left_out(tmp_path: Path) -> None:
     text = 'phy = "vht"\nrate = ["mcs8", "mcs9"]\nbandwidth = [20, 80]\n'
     with pytest.raises(UsageError) as caught:
@@ -112,7 +123,14 @@ def test_an_impossible_cell_refuses_the_grid_or_is_left_out(tmp_path: Path) -> N
             f"stations = '1..10'\nseed = '1..{CELLS_MAX // 10 + 1}'",
             f"grid: expands to {CELLS_MAX + 10} cells",
         ),
-        ("stations = '1..100'\nseed = '1..99999999'", "a sweep may have"),
+        (
+            "stations = '1..100'\nseed = '1..1000000000000'",
+            "seed: '1..1000000000000' has 1000000000000 levels; a sweep may have at most 250000 cells",
+        ),
+        ("[[grid]]\nstations = '1..1000000000000'", "grid[0].stations: '1..1000000000000' has 1000000000000"),
+        ("streams = '0..999999999999999'", "streams: '0..999999999999999' has 1000000000000000 levels"),
+        ("forward_ipv4 = 2", "forward_ipv4: requires crypto_at card"),
+        ("[[grid]]\ncrypto_at = 'card'\nhost_byte = 2", "grid[0].host_byte: requires crypto_at host"),
         ("impossible = 'perhaps'", "impossible: 'perhaps' is not allowed; use refuse or skip"),
         ("title = 3", "title: 3 is not a string"),
         ("seed = = 3", "line 1, column 8: not TOML"),

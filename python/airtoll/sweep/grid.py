@@ -11,8 +11,9 @@ from typing import Any
 
 from airtoll.errors import UsageError
 from airtoll.labs.sim import Check
+from airtoll.study.factors import CRYPTO_AT
 from airtoll.study.quantity import one_line, show
-from airtoll.study.scenario import Scenario, WordError, read_scenario
+from airtoll.study.scenario import Scenario, WordError, read_scenario, unused_processor
 from airtoll.study.toml import read_toml
 from airtoll.study.values import did_you_mean, fate_of
 
@@ -131,6 +132,8 @@ def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
         for word in Scenario.model_fields:  # in this order, independent of the file's
             if word in given:
                 levels[word] = _levels(word, given[word], at if word in table else "")
+        for word, text in unused_processor(levels, levels.get("crypto_at", (CRYPTO_AT.default,))):
+            raise WordError(f"{at if word in table else ''}{word}", text)
         yield levels
 
 
@@ -141,7 +144,7 @@ def _levels(word: str, value: Any, at: str) -> tuple[Any, ...]:
         raise WordError(f"{at}{word}", "the list is empty; give at least one level")
     listed = value if several else [value]
     if word in _COUNTS and isinstance(value, str):
-        listed = _range(value) or listed
+        listed = _range(value, f"{at}{word}") or listed
     levels: dict[str, Any] = {}  # by text, because a matrix or a table has no hash
     for index, level in enumerate(listed):
         try:
@@ -157,13 +160,17 @@ def _levels(word: str, value: Any, at: str) -> tuple[Any, ...]:
     return tuple(levels.values())
 
 
-def _range(text: str) -> list[int] | None:
+def _range(text: str, key: str) -> Sequence[int] | None:
     """The whole numbers of '1..100', including both ends; None if the text is not a range."""
     match = _RANGE.fullmatch(text)
     if match is None:
         return None
-    first, last = int(match[1]), int(match[2])
-    return list(range(first, min(last, first + CELLS_MAX) + 1)) or None
+    numbers = range(int(match[1]), int(match[2]) + 1)
+    if len(numbers) > CELLS_MAX:
+        raise WordError(
+            key, f"{show(text)} has {len(numbers)} levels; a sweep may have at most {CELLS_MAX} cells"
+        )
+    return numbers
 
 
 def _depth(value: Any) -> int:
