@@ -73,6 +73,17 @@ def test_two_results_are_compared(airtoll: Airtoll, results: Path) -> None:
     assert done.stdout.count("differs, worse") == 4
 
 
+def test_a_comparison_selects_levels(airtoll: Airtoll, results: Path) -> None:
+    arguments = ("compare", results / "a", results / "slower", "--ignore", "rate", "--metric", "throughput")
+    one = json.loads(airtoll(*arguments, "--where", "security=ccmp", "--json").stdout)
+    assert {each["cell"]["security"] for each in one["differences"]} == {"ccmp"}
+    assert (one["cells"], one["only_a"], one["only_b"]) == (2, [], [])
+    both = json.loads(
+        airtoll(*arguments, "--where", "security=ccmp", "--where", "security = open", "--json").stdout
+    )
+    assert both["cells"] == 4
+
+
 def test_equal_cells_are_counted_and_listed_with_all(airtoll: Airtoll, results: Path) -> None:
     arguments = ("compare", results / "a", results / "again", "--margin", "5", "--metric", "throughput")
     brief, full = airtoll(*arguments), airtoll(*arguments, "--all")
@@ -110,6 +121,11 @@ def test_a_comparison_as_json_and_markdown(airtoll: Airtoll, results: Path) -> N
         (["a", "again", "--ignore", "labs"], "did you mean 'lab'"),
         (["a", "again", "--margin", "1 s"], "--margin: '1 s' has the wrong unit"),
         (["a", "again", "--margin", "100 %"], "--margin"),
+        (["a", "again", "--where", "stack"], "--where: 'stack' is not FACTOR=LEVEL, such as stack=default"),
+        (["a", "again", "--where", "stak=default"], "--where: 'stak' is not a factor"),
+        (["a", "again", "--where", "ip=ipv5"], "--where: 'ipv5' is not allowed; use ipv4 or ipv6"),
+        (["a", "again", "--where", "security=tkip"], "no cell has security tkip; levels: open, ccmp"),
+        (["a", "again", "--where", "stack=windows-8"], "no cell has stack windows-8; levels: default"),
     ],
 )
 def test_a_wrong_comparison_is_one_line(results: Path, arguments: list[str], words: str) -> None:

@@ -1,6 +1,6 @@
 """`airtoll compare`: compares two results cell by cell; prints tables, Markdown or JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +14,8 @@ from airtoll.report.material import text
 from airtoll.report.material.rows import scaled
 from airtoll.stats import METRICS, Interval, Metric, Summary, find_metric
 from airtoll.store import Result
-from airtoll.study.levels import check_factor
-from airtoll.study.quantity import PERCENT, plain_number
+from airtoll.study.levels import check_factor, parse_level
+from airtoll.study.quantity import PERCENT, plain_number, show
 
 _HEADS: Final = ("cell", "A", "B", "B - A [95 % CI]", "change [95 % CI]", "p", "finding")
 _NAMED_MOST: Final = 12
@@ -29,6 +29,7 @@ def compare_results(
     margin: str,
     metrics: Sequence[str],
     ignored: Sequence[str],
+    where: Sequence[str],
     show_all: bool,
     as_json: bool,
     as_markdown: bool,
@@ -38,7 +39,8 @@ def compare_results(
     only_one(json=as_json, markdown=as_markdown)
     percent = _margin(margin)
     _check_names(metrics, ignored)
-    a, b = (Figures.of(Result.open(directory)) for directory in (first, second))
+    levels = _levels(where)
+    a, b = (Figures.of(Result.open(directory)).where(levels) for directory in (first, second))
     found = difference(a, b, metrics=metrics, ignored=ignored, margin_percent=percent)
     apart = unlike(a, b)
     if as_json:
@@ -58,6 +60,20 @@ def _margin(margin: str) -> float:
     if percent >= 100:
         raise UsageError(f"--margin: '{margin}' is out of range (expected less than 100 %)")
     return percent
+
+
+def _levels(where: Sequence[str]) -> Mapping[str, Collection[Any]]:
+    """The selected levels by factor."""
+    levels: dict[str, list[Any]] = {}
+    for each in where:
+        name, equals, level = (part.strip() for part in each.partition("="))
+        if not equals:
+            raise UsageError(f"--where: {show(each)} is not FACTOR=LEVEL, such as stack=default")
+        try:
+            levels.setdefault(name, []).append(parse_level(name, level))
+        except ValueError as error:
+            raise UsageError(f"--where: {error}") from None
+    return levels
 
 
 def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:

@@ -33,6 +33,12 @@ from airtoll.cli.json_output import json_option
     multiple=True,
     help="Match cells that differ in this factor, such as lab; may be given repeatedly.",
 )
+@click.option(
+    "--where",
+    metavar="FACTOR=LEVEL",
+    multiple=True,
+    help="Compare only cells with this level, such as stack=default; may be given repeatedly, also for one factor.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Also show the cells that do not differ.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the comparison as Markdown.")
@@ -45,6 +51,7 @@ def compare(
     margin: str,
     metrics: tuple[str, ...],
     ignored: tuple[str, ...],
+    where: tuple[str, ...],
     show_all: bool,
     as_json: bool,
     as_markdown: bool,
@@ -59,6 +66,7 @@ def compare(
         margin=margin,
         metrics=metrics,
         ignored=ignored,
+        where=where,
         show_all=show_all,
         as_json=as_json,
         as_markdown=as_markdown,

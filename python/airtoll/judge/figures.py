@@ -1,8 +1,8 @@
 """A result as numbers: for every cell the values of its valid runs, by metric."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +15,7 @@ from airtoll.study import levels_of
 from airtoll.study.cell import Cell
 from airtoll.study.factors import level_order, level_text
 from airtoll.study.levels import CELL_FACTORS
+from airtoll.study.quantity import one_of
 from airtoll.study.security import in_order
 
 CellKey = tuple[tuple[str, Any], ...]
@@ -41,6 +42,23 @@ class Figures:
             raise UsageError(f"{result.directory}: none of its {len(outcomes)} runs counts")
         values = per_run(result.samples(), spoiled_metrics(records))
         return cls(result.directory, result.plan_record, records, outcomes, values)
+
+    def where(self, levels: Mapping[str, Collection[Any]]) -> Self:
+        """The cells with one of these levels, by factor. Raises UsageError if there are none."""
+        for name, chosen in levels.items():
+            if not set(self.levels[name]) & set(chosen):
+                raise UsageError(
+                    f"{self.directory}: no cell has {name} {one_of([level_text(name, each) for each in chosen])}; "
+                    f"levels: {', '.join(level_text(name, each) for each in self.levels[name])}"
+                )
+        outcomes = [
+            outcome
+            for outcome in self.outcomes
+            if all(getattr(outcome.run.cell, name) in chosen for name, chosen in levels.items())
+        ]
+        if all(outcome.left_out is not None for outcome in outcomes):
+            raise UsageError(f"{self.directory}: no run that counts has all of the levels that --where names")
+        return replace(self, outcomes=outcomes)
 
     @cached_property
     def numbers(self) -> Mapping[Cell, Mapping[str, Sequence[float]]]:
