@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from shutil import which
@@ -269,17 +269,28 @@ SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 """The search path of a guest's programs."""
 
 
-def first_missing(packages: Mapping[str, str], path: str | None = None) -> tuple[str, str] | None:
-    """Return the first missing command and its package (command -> Debian package), or None.
+def missing_commands(packages: Mapping[str, str], path: str | None = None) -> dict[str, str]:
+    """Return the missing commands and their packages (command -> Debian package).
 
     `path` replaces the user's search path.
     """
-    return next((pair for pair in packages.items() if which(pair[0], path=path) is None), None)
+    return {command: package for command, package in packages.items() if which(command, path=path) is None}
+
+
+def named_commands(commands: Iterable[str]) -> str:
+    """Commands as words of an error: "the command 'ip'", "the commands 'ip', 'nsenter'"."""
+    quoted = [f"'{command}'" for command in commands]
+    return f"the command{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
+
+
+def packages_of(missing: Mapping[str, str]) -> str:
+    """The packages with the missing commands, as arguments of a package manager."""
+    return " ".join(dict.fromkeys(missing.values()))
 
 
 def machine_lacks(packages: Mapping[str, str]) -> str | None:
-    """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
-    if (found := first_missing(packages)) is None:
+    """Return the commands that this machine lacks (command -> Debian package), with the remedy, or None."""
+    if not (missing := missing_commands(packages)):
         return None
-    command, package = found
-    return f"the command '{command}' is missing: apt-get install {package}"
+    verb = "are" if len(missing) > 1 else "is"
+    return f"{named_commands(missing)} {verb} missing: apt-get install {packages_of(missing)}"

@@ -80,6 +80,17 @@ def test_doctor(airtoll: Airtoll) -> None:
         assert re.search(rf"^{word} +{re.escape(finding['subject'])} ", table.stdout, re.MULTILINE)
 
 
+def test_doctor_names_everything_that_is_missing_at_once(airtoll: Airtoll, tmp_path: Path) -> None:
+    done = airtoll("doctor", "--json", PATH=str(tmp_path))
+    assert done.returncode == 1, done.stderr
+    words = {each["subject"]: each["words"] for each in json.loads(done.stdout)["findings"]}
+    assert (
+        "lab air requires the commands 'unshare', 'nsenter', 'ip': apt-get install util-linux iproute2"
+        in (words["lab air"])
+    )
+    assert words["probe ftp"] == "the commands 'curl', 'timeout' are missing: apt-get install curl coreutils"
+
+
 def test_studies(airtoll: Airtoll) -> None:
     lines = airtoll("studies").stdout.splitlines()[1:]
     studies = told(airtoll, "studies")

@@ -422,12 +422,12 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     said = {probe.name: probe.missing(machine_lacks) for probe in probes_of(PROBES)}
     assert said == {
-        "throughput": "the command 'iperf3' is missing: apt-get install iperf3",
+        "throughput": "the commands 'iperf3', 'timeout', 'ss' are missing: apt-get install iperf3 coreutils iproute2",
         "rtt": None,  # rtt, responsiveness, video and engine are programs of the agent
         "sockperf": "the command 'sockperf' is missing: apt-get install sockperf",
         "responsiveness": None,
         "irtt": "the command 'irtt' is missing: apt-get install irtt",
-        "ftp": "the command 'curl' is missing: apt-get install curl",
+        "ftp": "the commands 'curl', 'timeout' are missing: apt-get install curl coreutils",
         "video": None,
         "engine": None,
     }

@@ -170,16 +170,15 @@ def _guest() -> _Finding:
 
 
 def _linux(guest: _Finding) -> _Finding:
-    reason = Linux().missing()
+    reasons = [reason] if (reason := Linux().missing()) is not None else []
     own = radios.names()
-    if reason is None and not guest.works and not own:
-        reason = "requires the virtual clock, or radios of this machine"
+    if not guest.works and not own:
+        reasons.append("requires the virtual clock, or radios of this machine")
     ready = [f"{program} {version or '?'}" for program, version in hostapd.versions().items()]
     if own:
         ready.append(f"radios {' '.join(own)}")
-    return _Finding(
-        "lab linux", works=reason is None, needed=False, words=reason or f"ready: {', '.join(ready)}"
-    )
+    words = "; ".join(reasons) or f"ready: {', '.join(ready)}"
+    return _Finding("lab linux", works=not reasons, needed=False, words=words)
 
 
 def _air_words() -> str:

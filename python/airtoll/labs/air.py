@@ -146,7 +146,7 @@ class Air:
         return missing_command() if self._clock == "virtual" else missing()
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
+        """Return the commands that this machine lacks (command -> Debian package), with the remedy, or None."""
         return machine_lacks(packages)
 
     def begin(self, session: int | None) -> None:
@@ -266,20 +266,19 @@ def _levels(factor: str, levels: tuple[Any, ...]) -> str:
 
 @cache
 def missing_command() -> str | None:
-    """Return the first command that the lab lacks, with the remedy, or None."""
+    """Return the commands that the lab lacks, with the remedy, or None."""
     return lab_lacks("air", PACKAGES)
 
 
 @cache
 def missing() -> str | None:
     """Return what prevents the lab from running on this machine in real time, with the remedy, or None."""
-    if (reason := missing_command()) is not None:
-        return reason
+    reasons = [command] if (command := missing_command()) is not None else []
     tun = Path("/dev/net/tun")
     if not tun.exists():
-        return "lab air requires /dev/net/tun: modprobe tun, or pass the device to the container"
-    if not os.access(tun, os.R_OK | os.W_OK):
-        return "lab air cannot open /dev/net/tun: run as root, or chmod 0666 /dev/net/tun"
-    if unshare_options() is None:
-        return f"lab air {NO_NAMESPACES}"
-    return None
+        reasons.append("lab air requires /dev/net/tun: modprobe tun, or pass the device to the container")
+    elif not os.access(tun, os.R_OK | os.W_OK):
+        reasons.append("lab air cannot open /dev/net/tun: run as root, or chmod 0666 /dev/net/tun")
+    if command is None and unshare_options() is None:  # which requires the command unshare
+        reasons.append(f"lab air {NO_NAMESPACES}")
+    return "; ".join(reasons) or None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from airtoll.host import Host, RadioRate, first_missing
+from airtoll.host import Host, RadioRate, missing_commands, named_commands, packages_of
 from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip
 
@@ -94,7 +94,7 @@ class Lab(Protocol):
         ...
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the first command that the lab's hosts lack (command -> Debian package), with the remedy, or None."""
+        """Return the commands that the lab's hosts lack (command -> Debian package), with the remedy, or None."""
         ...
 
     def capture_obstacle(self) -> str | None:
@@ -115,8 +115,7 @@ class Lab(Protocol):
 
 
 def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:
-    """Return the first command that a lab lacks, with the remedy, or None. The arguments are as in `first_missing`."""
-    if (found := first_missing(packages, path)) is None:
+    """Return the commands that a lab lacks, with the remedy, or None. The arguments are as in `missing_commands`."""
+    if not (missing := missing_commands(packages, path)):
         return None
-    command, package = found
-    return f"lab {lab} requires the command '{command}': apt-get install {package}"
+    return f"lab {lab} requires {named_commands(missing)}: apt-get install {packages_of(missing)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError
-from airtoll.host import SYSTEM_PATH, first_missing
+from airtoll.host import SYSTEM_PATH, missing_commands
 from airtoll.study.security import EAP, Eap, SecurityProfile
 
 SERVER_NAME: Final = "radius.airtoll.example"
@@ -51,7 +51,7 @@ _RADIUS_SECRET: Final = "airtoll"  # noqa: S105 - public on purpose
 
 def obstacle(level: str, profile: SecurityProfile) -> str | None:
     """Return why this machine lacks the EAP server of a profile, or None if it has it."""
-    if profile.eap_server != "freeradius" or first_missing({"freeradius": "freeradius"}, SYSTEM_PATH) is None:
+    if profile.eap_server != "freeradius" or not missing_commands({"freeradius": "freeradius"}, SYSTEM_PATH):
         return None
     return (
         f"security '{level}': eap_server freeradius requires the command 'freeradius': "

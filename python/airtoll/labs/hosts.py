@@ -22,7 +22,7 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh, explained
 from airtoll.documents import read_json
 from airtoll.errors import AirtollError, UsageError
-from airtoll.host import OperatingSystem, last_words
+from airtoll.host import OperatingSystem, last_words, named_commands, packages_of
 from airtoll.labs import joining, wifi
 from airtoll.labs.access_points.base import AccessPoint, ShellHost
 from airtoll.labs.access_points.base import obstacle as access_point_obstacle
@@ -224,15 +224,16 @@ class Hosts:
         return Monitor(self.host(role), str(table.monitor))
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the first command that a host lacks (command -> Debian package), with the remedy, or None."""
+        """Return the commands that hosts lack (command -> Debian package), with the remedies, or None."""
+        reasons = []
         for role in self.inventory.hosts:
             if role == "ap" and len(self.inventory.hosts) > 2:
                 continue  # it only carries the packets of the others
             host = self.machine(role)
-            for command in host.lacking(list(packages)):
-                remedy = _INSTALL[host.os].format(packages[command])
-                return f"host {role} lacks the command '{command}': {remedy}"
-        return None
+            if missing := {command: packages[command] for command in host.lacking(list(packages))}:
+                remedy = _INSTALL[host.os].format(packages_of(missing))
+                reasons.append(f"host {role} lacks {named_commands(missing)}: {remedy}")
+        return "; ".join(reasons) or None
 
     def machine(self, role: str) -> AgentHost | AgentlessHost:
         """The host with this role, which was reached. Raises AirtollError if it cannot be reached."""

@@ -171,7 +171,7 @@ class Linux:
         return _missing_command() or (radios.missing(self._radios) if self._radios else None)
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the first command that this machine lacks (command -> Debian package), with the remedy, or None."""
+        """Return the commands that this machine lacks (command -> Debian package), with the remedy, or None."""
         return machine_lacks(packages)
 
     def begin(self, session: int | None) -> None:
@@ -360,5 +360,5 @@ def _greet(host: NamespaceHost, addresses: Sequence[str]) -> None:
 
 @cache
 def _missing_command() -> str | None:
-    """Return the first command that the lab lacks, with the remedy, or None."""
+    """Return the commands that the lab lacks, with the remedy, or None."""
     return lab_lacks("linux", {**hostapd.PROGRAMS, "iw": "iw", **PACKAGES}, SYSTEM_PATH)
