@@ -27,10 +27,23 @@ def test_rtl_report_without_results_names_the_command_that_makes_them(airtoll: C
     assert "make -C rtl synth" in err
 
 
-def test_in_a_pipe_each_row_is_one_complete_line(airtoll: Command, file: Path) -> None:
-    _, out, _ = airtoll("rtl", "report", "--results", file)
+@pytest.mark.parametrize("columns", [80, 60, 200])
+def test_the_tables_fit_the_width_and_our_designs_are_first(
+    airtoll: Command, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out, _ = airtoll("rtl", "report")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert lines[0] == "Our designs on ECP5-85F"
+    assert out.index("Our designs on iCE40 HX8K") < out.index("Table III")
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
-    assert any("Published: standard" in line and "Cyclone II" in line for line in out.splitlines())
+    row = next(line for line in lines if line.startswith("Standard, one AES"))
+    assert row.split()[3:5] == ["4478", "3138"]
+    status, document, _ = airtoll("rtl", "report", "--json")
+    assert status == 0
+    fastest = max(one["fmax_mhz"] or 0 for one in json.loads(document) if one["target"] == "ecp5")
+    assert f" {fastest:.1f} " in out
 
 
 def test_damaged_results_are_one_line(airtoll: Command, tmp_path: Path) -> None:

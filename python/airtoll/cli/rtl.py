@@ -25,7 +25,10 @@ def rtl() -> None:
 @click.option("--csv", "as_csv", is_flag=True, help="Print every figure as CSV.")
 @click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
 def report(results: Path | None, as_json: bool, as_csv: bool, markdown: bool) -> None:
-    """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al."""
+    """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al.
+
+    The tables fit the width of the terminal. --csv and --markdown have one line per design.
+    """
     from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
     only_one(json=as_json, csv=as_csv, markdown=markdown)
@@ -40,16 +43,16 @@ def report(results: Path | None, as_json: bool, as_csv: bool, markdown: bool) ->
         click.echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
         return
 
-    from airtoll.cli.tables import plain_console, plain_table, print_table
+    from airtoll.cli.tables import plain_console, print_in_parts
     from airtoll.report.pages.markdown import grid_lines
-    from airtoll.report.parts.hardware import grids
+    from airtoll.report.parts.hardware import OF_OUR_DESIGNS, grids
 
     if markdown:
         click.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
         return
-    console = plain_console(soft_wrap=True)
-    for grid in grids(found):
+    console = plain_console()
+    for grid in sorted(grids(found), key=lambda grid: not grid.name.startswith(OF_OUR_DESIGNS)):
         console.print(grid.title, style="bold")
-        print_table(console, plain_table(grid.columns, grid.rows))
+        print_in_parts(console, grid.columns, grid.rows, grid.words)
         console.print(grid.note)
         console.print()

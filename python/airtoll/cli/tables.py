@@ -1,6 +1,7 @@
 """Borderless tables, and numbers rounded for reading."""
 
 import json
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from airtoll.cli.base import harmless
 
 _WIDEST = 1000
 """Characters of the widest table: rich measures at most the width that it is told."""
+
+_FIRST, _HEADING, _GAP = 30, 12, 2
+"""Characters of the first column and of a heading in a table in parts, and between two columns."""
 
 NONE = "\N{EN DASH}"
 """The placeholder for a missing value."""
@@ -77,6 +81,41 @@ def print_table(console: Console, table: Table) -> None:
         console.width = max(width, 200)
     console.print(table, soft_wrap=False)
     console.width = width
+
+
+def print_in_parts(
+    console: Console, headings: Sequence[str], rows: Sequence[tuple[str, ...]], words: int
+) -> None:
+    """Print a table in parts that fit the width of the console. Each part repeats the first columns.
+
+    `words` is the number of columns with text, from the left.
+    """
+    heads = ["\n".join(textwrap.wrap(heading, _HEADING, break_long_words=False)) for heading in headings]
+    first = [textwrap.wrap(row[0], _FIRST) for row in rows]
+    texts = [("\n".join(lines), *row[1:]) for lines, row in zip(first, rows, strict=True)]
+    widths = [
+        max(len(line) for text in (head, *column) for line in text.split("\n")) + _GAP
+        for head, column in zip(heads, zip(*texts, strict=True), strict=True)
+    ]
+    repeated = words if sum(widths[:words]) <= console.width / 2 else 1
+    left = list(range(repeated, len(heads)))
+    while left:
+        taken = max(
+            [n for n in range(1, len(left) + 1) if _sum(widths, repeated, left[:n]) <= console.width],
+            default=1,
+        )
+        shown = [*range(repeated), *left[:taken]]
+        left = left[taken:]
+        table = plain_table(
+            tuple(heads[at] for at in shown), [tuple(row[at] for at in shown) for row in texts]
+        )
+        console.print(table)
+        if left:
+            console.print()
+
+
+def _sum(widths: Sequence[int], repeated: int, others: Sequence[int]) -> int:
+    return sum(widths[:repeated]) + sum(widths[at] for at in others) - _GAP
 
 
 def figure(value: Any) -> str:

@@ -49,6 +49,10 @@ class _Printed:
         )
 
 
+OF_OUR_DESIGNS: Final = "rtl-designs-"
+"""The names of the tables of our designs begin with this text; a part follows."""
+
+
 def grids(results: Results) -> list[Grid]:
     """All tables. A missing measurement is a dash, and the note names the command that measures it."""
     every, printed = all_figures(results), _Printed.of(published(PAPER))
@@ -231,7 +235,7 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
         for one in here
     )
     return Grid(
-        f"rtl-designs-{target}",
+        f"{OF_OUR_DESIGNS}{target}",
         f"Our designs on {_PART[target]}",
         "The complete core after placement and routing, at the median clock rate over the seeds. Gbit/s of payload, in "
         f"a continuous stream of {PAYLOAD_B} B frames, the slower of sealing and opening. Speed-up, LUT ratio and "
