@@ -87,14 +87,14 @@ def resolved(
     stacks: Mapping[StackName, Stack],
     profiles: Mapping[str, SecurityProfile],
 ) -> tuple[Cell, LinkSettings]:
-    """The cell on its link: with the level of its cipher, and the settings of the link with those of its stack and
-    its security profile.
+    """The cell on its link: with the level of its cipher, and the settings of the link with those of its levels, its
+    stack and its security profile.
 
     `profiles` is the result of `security.with_ready_made`. Raises UsageError if it does not contain the cell's level.
     """
     if (profile := profiles.get(cell.security)) is None:
         raise UsageError(f"security: {undeclared(cell.security, profiles)}")
-    on_link = link.with_stack(stacks.get(cell.stack)).with_profile(profile)
+    on_link = link.at(cell.model_dump()).with_stack(stacks.get(cell.stack)).with_profile(profile)
     return cell.model_copy(update={"security": profile.cipher}), on_link
 
 

@@ -198,7 +198,7 @@ else:
     Where = create_model(
         "Where",
         __base__=_Levels,
-        __doc__="The cells that a claim concerns: one level of each named factor.",
+        __doc__="Cells: one level of each named factor.",
         **{
             name: (
                 factor.level | None,
@@ -317,13 +317,6 @@ class ClaimTable(BaseModel):
         keys = (*_REQUIRED[self.kind], *_OPTIONAL[self.kind])
         given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
         return _FORMS[self.kind].model_validate({**made, **given})
-
-
-def claim_tables(value: Any) -> Any:
-    """Refuse a single table, which TOML writes with one pair of brackets."""
-    if isinstance(value, list | tuple):
-        return value
-    _refuse(f"{show(value)} is not a list of tables: write [[claim]] before each claim")
 
 
 ClaimFault = tuple[tuple[str | int, ...], str]

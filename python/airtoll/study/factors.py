@@ -91,8 +91,8 @@ class Factor:
     name: str
     level: Any  # the annotated type that checks one level
     text: str  # description of the key in [factors]
-    several: str  # the levels in words, for [quick.factors]: "Packet sizes"
-    measured_in: str = ""  # the unit in words, for [quick.factors]: ", in bytes"
+    several: str  # the levels in words, for [quick.factors] and [[factors.where]]: "Packet sizes"
+    measured_in: str = ""  # the unit in words, for the same tables: ", in bytes"
     unit: Quantity | None = None  # None: a level is text, or a number without a unit
     listed: tuple[str, ...] = ()  # the levels, if their type does not list them
     default: Any = None  # the single level if the file names none; None: the key is required
@@ -110,9 +110,9 @@ class Factor:
         default = ... if self.default is None else (self.default,)
         return self._listed(), Field(default, description=self.text)
 
-    def kept(self) -> tuple[Any, Any]:
-        """Type and field of the key in [quick.factors], for pydantic."""
-        text = f"{self.several} to keep{self.measured_in}."
+    def some(self, use: str) -> tuple[Any, Any]:
+        """Type and field of an optional key with some levels, for pydantic. `use` says what they are for."""
+        text = f"{self.several} {use}{self.measured_in}."
         return self._listed() | None, Field(default=None, description=text)
 
     def _listed(self) -> Any:

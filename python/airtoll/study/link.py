@@ -1,4 +1,4 @@
-"""Settings of the link, which are the same in every run of a study.
+"""Settings of the link, which are the same in every run of a study, or in every run of some cells.
 
 A missing key keeps the lab's own value, which the run's record contains.
 """
@@ -10,9 +10,21 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.study import quantity
+from airtoll.study.claims import Where
 from airtoll.study.quantity import one_of, show
 from airtoll.study.security import KeyManagement, KeyManagements, ManagementFrameProtection, SecurityProfile
-from airtoll.study.values import Former, Title, did_you_mean, integer, key, name_of, number, setting, switch
+from airtoll.study.values import (
+    Former,
+    Title,
+    did_you_mean,
+    integer,
+    key,
+    name_of,
+    number,
+    setting,
+    switch,
+    tables,
+)
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
@@ -322,13 +334,40 @@ class Stack(TcpSettings, SocketSettings):
     system: Title = Field(description="The system that the settings reproduce, in words.")
 
 
+class LinkWhere(MediumSettings, SocketSettings):
+    """Settings of the link in some cells. Missing keys are as in [link]."""
+
+    levels: Where = Field(description="The cells: one level of each named factor.")
+
+
 class LinkSettings(MediumSettings, SocketSettings):
-    """Settings of the link, the same in every run."""
+    """Settings of the link, the same in every run except those of the tables `where`."""
+
+    where: Annotated[tuple[LinkWhere, ...], tables("link.where")] = Field(
+        default=(), description="Tables with other settings for some cells."
+    )
 
     FORMER: ClassVar[Former] = {
         "offered": "is a factor now: write it in [factors]",
         **MediumSettings.FORMER,
     }
+
+    def given(self) -> dict[str, Any]:
+        """The keys that are set in every cell, with their values."""
+        return self.model_dump(exclude_none=True, exclude={"where"})
+
+    def at(self, levels: Mapping[str, Any]) -> "LinkSettings":
+        """The settings in a cell with these levels. A later table replaces an earlier one."""
+        return self.model_copy(
+            update={"where": ()}
+            | {
+                key: value
+                for each in self.where
+                if each.levels.agrees(levels)
+                for key, value in each.given().items()
+                if key != "levels"
+            }
+        )
 
     def with_stack(self, stack: Stack | None) -> "LinkSettings":
         """The settings, with those of a stack in their place."""

@@ -27,6 +27,7 @@ from airtoll.clock import ClockChoice
 from airtoll.errors import UsageError, listed
 from airtoll.study import rules
 from airtoll.study.cell import Cell, Method, Plan, Run, Switching
+from airtoll.study.crossing import crossed
 from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
 from airtoll.study.load import Study, dotted
 from airtoll.study.probes import PROBES
@@ -68,13 +69,13 @@ def expand(
     Raises UsageError if the file has no [quick] table, or if the lab cannot measure the primary metric or the metric of
     a claim.
     """
-    factors = {name: getattr(study.factors, name) for name in FACTORS}
+    kept: dict[str, tuple[Any, ...]] = {}
     settings = study.method.model_dump()
     if quick:
         if study.quick is None:
             file = one_line(str(study.path), most=4096)
             raise UsageError(f"{file}: quick: missing table; only a study with [quick] has a quick run")
-        factors |= study.quick.factors.model_dump(exclude_none=True)
+        kept = study.quick.factors.model_dump(exclude_none=True)
         settings |= study.quick.model_dump(exclude_none=True, exclude={"factors"})
     if switching is not None:
         settings["switching"] = switching
@@ -82,8 +83,7 @@ def expand(
         settings["sessions"] = min(settings["sessions"], settings["repeats"])
     name = study.lab.name if lab is None else lab
 
-    if name == HOSTS:
-        factors["crypto_at"] = ("host",)
+    forced: dict[str, tuple[Any, ...]] = {"crypto_at": ("host",)} if name == HOSTS else {}
     if inventory is not None:
         check_has_machines(name)
     if radios is None:
@@ -99,6 +99,8 @@ def expand(
     method = Method(**settings)
     pairs = [
         _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
+        for part in crossed(study.factors.model_copy(update=forced), kept)
+        for factors in ({**part, **forced},)
         for levels in product(*(factors[name] for name in _PAIRED))
     ]
     in_order = _in_sessions if method.switching == "session" else _in_blocks

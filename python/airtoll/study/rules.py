@@ -1,6 +1,6 @@
 """Rules between factors. Factors are crossed, so each level must be compatible with all levels of the others."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -8,6 +8,7 @@ from typing import Any, Final
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.study import claims
+from airtoll.study.crossing import Crossed, crossed, every_level, replaced
 from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import PROBES, lacks
@@ -26,29 +27,123 @@ Problem = tuple[tuple[str | int, ...], str]
 
 def problems(study: StudyFile) -> list[Problem]:
     """All errors of a study whose keys are valid separately."""
-    factors = study.factors
+    if wheres := [*_factors_where(study.factors), *_link_where(study)]:
+        return wheres
+    every = study.model_copy(update={"factors": _factors_of(study, every_level(study.factors))})
+    parts = [
+        study.model_copy(update={"factors": _factors_of(study, part)}) for part in crossed(study.factors)
+    ]
+    profiles = _profiles(every)
     found = [
-        *(_profiles(study) or _medium(study)),
-        *([] if study.link.ip_fragments else _datagrams(factors)),
-        *_segments(study),
-        *_stacks(study),
-        *((("link", word), text) for word, text in unused_processor(study.link.given(), factors.crypto_at)),
-        *_probes(study),
+        *_placed(profiles, study, every),
+        *(
+            problem
+            for part in parts
+            for problem in _placed(
+                [
+                    *([] if profiles else _medium(part)),
+                    *([] if study.link.ip_fragments else _datagrams(part.factors)),
+                    *_segments(part),
+                ],
+                study,
+                part,
+            )
+        ),
+        *_placed(_stacks(every), study, every),
+        *_unused_processors(study, every.factors),
+        *_placed(_probes(every), study, every),
         *unmeasured(study),
         *_stopping(study.method, ("method",)),
         *_sessions(study.method),
-        *_claims(study),
+        *_claims(every),
     ]
+    found = list(dict.fromkeys(found))  # parts of the cells have the same errors
     if study.quick is not None:
-        found += _quick_levels(factors, study.quick.factors)
+        found += _quick_levels(every.factors, study.quick.factors)
         quick = study.quick.model_dump(exclude_none=True, exclude={"factors"})
         found += _stopping(study.method.model_copy(update=quick), ("quick",))
-    cells = prod(len(getattr(factors, name)) for name in FACTORS)
+    cells = sum(prod(map(len, part.values())) for part in crossed(study.factors))
     runs = cells * (study.method.discard_first + study.method.repeats)
     if runs > RUNS_MAX:
         text = f"{cells} cells make {runs} runs with their repeats; a study may have at most {RUNS_MAX}"
         found.append((("factors",), text))
     return found
+
+
+def _factors_of(study: StudyFile, levels: Crossed) -> Factors:
+    return study.factors.model_copy(update=dict(levels))
+
+
+def _placed(found: Iterable[Problem], study: StudyFile, made: StudyFile) -> Iterator[Problem]:
+    """Problems of a study that was made from `study`, with the places of the levels in the file."""
+    for where, text in found:
+        match where:
+            case ("factors", str(name), int(index)):
+                yield _place_of(study.factors, name, getattr(made.factors, name)[index]), text
+            case _:
+                yield where, text
+
+
+def _place_of(factors: Factors, name: str, level: Any) -> tuple[str | int, ...]:
+    if level in (own := getattr(factors, name)):
+        return "factors", name, own.index(level)
+    tables = enumerate(map(replaced, factors.where))
+    at, levels = next((at, of[name]) for at, of in tables if level in of.get(name, ()))
+    return "factors", "where", at, name, levels.index(level)
+
+
+def _factors_where(factors: Factors) -> Iterator[Problem]:
+    """Errors of the tables [[factors.where]]."""
+    replacing = {name for table in factors.where for name in replaced(table)}
+    for at, table in enumerate(factors.where):
+        where = ("factors", "where", at)
+        if not replaced(table):
+            yield (
+                where,
+                "names no levels: give the levels of a factor in these cells, such as rate = ['mcs7']",
+            )
+        for name in _conditions(table):
+            if name == "security":
+                text = "security cannot select the cells, because its levels are measured together in a block"
+                yield (*where, "levels", name), text
+            elif name in replacing:
+                text = (
+                    f"{name} cannot select the cells, because a table [[factors.where]] replaces its levels"
+                )
+                yield (*where, "levels", name), text
+        yield from _unknown_conditions(where, table, {name: getattr(factors, name) for name in FACTORS})
+
+
+def _link_where(study: StudyFile) -> Iterator[Problem]:
+    """Errors of the tables [[link.where]]."""
+    for at, table in enumerate(study.link.where):
+        where = ("link", "where", at)
+        if table.given().keys() == {"levels"}:
+            yield where, "names no setting of the link"
+        yield from _unknown_conditions(where, table, every_level(study.factors))
+
+
+def _conditions(table: Any) -> dict[str, Any]:
+    given: dict[str, Any] = table.levels.given()
+    return given
+
+
+def _unknown_conditions(where: tuple[str | int, ...], table: Any, levels: Crossed) -> Iterator[Problem]:
+    if not _conditions(table):
+        yield (*where, "levels"), "names no level: select the cells by the level of a factor"
+    for name, level in _conditions(table).items():
+        if level not in levels[name]:
+            known = one_of([level_text(name, each) for each in levels[name]])
+            text = f"{show(level_text(name, level))} is not a level of factors.{name}; use {known}"
+            yield (*where, "levels", name), text
+
+
+def _unused_processors(study: StudyFile, every: Factors) -> Iterator[Problem]:
+    places: list[tuple[tuple[str | int, ...], dict[str, Any]]] = [(("link",), study.link.given())]
+    places += [(("link", "where", at), table.given()) for at, table in enumerate(study.link.where)]
+    for where, given in places:
+        for word, text in unused_processor(given, every.crypto_at):
+            yield (*where, word), text
 
 
 _SUITS: Final = {
@@ -93,7 +188,10 @@ def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iter
     if allowed:
         yield f"use {one_of([level_text(name, each) for each in allowed])}"
     if suiting:
-        yield f"every {name} is combined with every {beside}, so measure {other} and {suiting[0]} in two studies"
+        yield (
+            f"every {name} is combined with every {beside}: a table [[factors.where]] gives {beside} {other} a {name} "
+            f"of its own; or measure {other} and {suiting[0]} in two studies"
+        )
     elif beside == "phy":
         have = [each for each in FACTORS[beside].choices() if _refusal({name: level, beside: each}) is None]
         if have:

@@ -13,9 +13,9 @@ from pydantic_core import core_schema
 
 from airtoll.clock import ClockChoice
 from airtoll.study import cell
-from airtoll.study.claims import ClaimTable, Where, claim_tables
+from airtoll.study.claims import ClaimTable, Where
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
-from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.link import LinkSettings, LinkWhere, Stack
 from airtoll.study.probes import DEFAULT_PROBES, PROBES, PROBES_OF
 from airtoll.study.quantity import one_of
 from airtoll.study.security import SecurityProfile
@@ -35,13 +35,14 @@ from airtoll.study.values import (
     key_of,
     lab_table,
     name_of,
+    tables,
 )
 
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 Retries = Annotated[int, *integer(0, cell.RETRIES_MOST)]
 
-ClaimList = Annotated[tuple[ClaimTable, ...], BeforeValidator(claim_tables)]
+ClaimList = Annotated[tuple[ClaimTable, ...], tables("claim")]
 Radios = Annotated[tuple[Text, ...], *LEVELS]
 Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
@@ -64,19 +65,31 @@ class Levels(_Table):
 
 if TYPE_CHECKING:
     Factors = Levels
+    FactorsWhere = Levels
     QuickFactors = Levels
 else:
+    FactorsWhere = create_model(
+        "FactorsWhere",
+        __base__=Levels,
+        __doc__="The levels of factors in some cells, instead of those of the study.",
+        levels=(Where, Field(description="The cells: one level of other factors.")),
+        **{name: factor.some("in these cells") for name, factor in FACTORS.items()},
+    )
     Factors = create_model(
         "Factors",
         __base__=Levels,
         __doc__="The levels of each factor; every combination of them is a cell.",
         **{name: factor.levels() for name, factor in FACTORS.items()},
+        where=(
+            Annotated[tuple[FactorsWhere, ...], tables("factors.where")],
+            Field(default=(), description="Tables with other levels for some cells."),
+        ),
     )
     QuickFactors = create_model(
         "QuickFactors",
         __base__=Levels,
         __doc__="Levels to keep in a quick run; a factor that is not named keeps all its levels.",
-        **{name: factor.kept() for name, factor in FACTORS.items()},
+        **{name: factor.some("to keep") for name, factor in FACTORS.items()},
     )
 
 
@@ -227,8 +240,12 @@ TABLES: dict[tuple[str, ...], Any] = {
     (): StudyFile,
     ("lab",): LabTable,
     ("factors",): Factors,
+    ("factors", "where"): FactorsWhere,
+    ("factors", "where", "levels"): Where,
     ("method",): MethodTable,
     ("link",): LinkSettings,
+    ("link", "where"): LinkWhere,
+    ("link", "where", "levels"): Where,
     ("security", "NAME"): SecurityProfile,
     ("stack", "NAME"): Stack,
     ("claim",): ClaimTable,

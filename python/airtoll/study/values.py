@@ -248,6 +248,17 @@ def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
     return levels
 
 
+def tables(name: str) -> BeforeValidator:
+    """A list of tables, which TOML writes with two pairs of brackets."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return tuple(value)  # a stored plan is read strictly, and has a list
+        _refuse(f"{show(value)} is not a list of tables: write [[{name}]] before each table")
+
+    return BeforeValidator(check)
+
+
 LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
 """Validators that turn a tuple of values into the levels of a factor."""
 
