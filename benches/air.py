@@ -25,12 +25,11 @@ from typing import Any
 from unittest import mock
 
 from idle_link import median_round_trip_us, median_without_air_us
-from page import publish
+from page import machine, publish
 
 from airtoll.labs import emulated
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
-from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import closed_forms, simulate
 from airtoll.probes.flows import PORT
 from airtoll.probes.process import serving
@@ -59,11 +58,9 @@ PHYS = {
 
 def introduction() -> str:
     """The title, the machine and the limits."""
-    machine = machine_facts()
     return (
         "# Validation of the emulated air\n\n"
-        f"Made by `make bench-air WRITE=docs/measurements/air.md` on {machine['processor']}, "
-        f"{machine['cores']} cores, Linux {machine['kernel']}.\n"
+        f"Made by `make bench-air WRITE=docs/measurements/air.md` on {machine()}.\n"
         "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
         "The limit for each figure\nis in the tests of `crates/wlan-air/tests`, which run the same comparisons."
     )

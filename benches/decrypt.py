@@ -15,9 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from page import publish
-
-from airtoll.labs.namespace import machine_facts
+from page import machine, publish
 
 ROOT = Path(__file__).resolve().parents[1]
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
@@ -42,11 +40,9 @@ class Run:
 
 def introduction() -> str:
     """The title and the machine."""
-    machine = machine_facts()
     return (
         "# Speed of decrypting captures\n\n"
-        f"Made by `make bench-decrypt WRITE=docs/measurements/decrypt-speed.md` on {machine['processor']}, "
-        f"{machine['cores']} cores, Linux {machine['kernel']}.\n"
+        f"Made by `make bench-decrypt WRITE=docs/measurements/decrypt-speed.md` on {machine()}.\n"
         "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
         "[decrypt-a-capture.md](../how-to/decrypt-a-capture.md)\ndescribes `airtoll decrypt`."
     )

@@ -18,11 +18,10 @@ import time
 from pathlib import Path
 
 from idle_link import median_round_trip_us
-from page import publish
+from page import machine, publish
 
 from airtoll.labs.air import Air
 from airtoll.labs.emulated import capacity_bit_per_s
-from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import closed_forms
 from airtoll.probes import Measurement
 from airtoll.probes.iperf3 import Throughput
@@ -59,11 +58,9 @@ def air_cell(rate: str, security: Security, packet_size: int) -> Cell:
 
 def introduction() -> str:
     """The title and the machine."""
-    machine = machine_facts()
     return (
         "# Benchmarks\n\n"
-        f"Made by `make bench WRITE=docs/measurements/benchmarks.md` on {machine['processor']}, "
-        f"{machine['cores']} cores, Linux {machine['kernel']}, as root.\n"
+        f"Made by `make bench WRITE=docs/measurements/benchmarks.md` on {machine()}, as root.\n"
         f"Each figure is the median of {REPEATS} runs. Measurements are noisy: "
         "ratios apply to other machines too, absolute\nfigures do not."
     )

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from page import processor
 from runs import performed, simulated, words_of
 from scipy import optimize
 
-from airtoll.labs.namespace import machine_facts
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
 from airtoll.store.records import RunRecord
@@ -73,7 +73,7 @@ def cpu() -> str:
         "five runs, because other work on the machine only lowers it), CPU load of both iperf3 processes and of the\n"
         "emulator (medians, one core = 100 %), and the difference of lab `sim`. Fitted:\n"
         f"`write_time = {times['write_time']:.2f}`, `packet_time = {times['packet_time']:.2f}` (us).\n"
-        f"Both hosts and the air share the machine ({machine_facts()['processor']})."
+        f"Both hosts and the air share the machine ({processor()})."
     )
     return f"{about}\n\n" + "\n".join(rows)
 
@@ -138,7 +138,7 @@ def wake_ups() -> str:
     about = (
         "## Wake-ups of this machine's hosts\n\n"
         "Round trips (median and 99th percentile) and jitter of UDP in lab `air` in real time (802.11a, 54 Mbit/s;\n"
-        f"{machine_facts()['processor']}), medians of three runs over 2 s. Fitted at {LOAD_MBPS:g} Mbit/s, with root\n"
+        f"{processor()}), medians of three runs over 2 s. Fitted at {LOAD_MBPS:g} Mbit/s, with root\n"
         f"mean square errors of {errors}:\n"
         f"`wake_up = {best}`, {keys} (us). The values at 10 Mbit/s are predicted."
     )

@@ -28,9 +28,7 @@ from functools import cache
 from pathlib import Path
 
 from idle_link import ANSWER, ASK
-from page import publish
-
-from airtoll.labs.namespace import machine_facts
+from page import machine, publish
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -354,13 +352,11 @@ def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
 
 def introduction() -> str:
     """The title, the machine and the versions."""
-    machine = machine_facts()
     versions = [f"{rival.name} {rival.version}".strip() for rival in rivals() if not rival.missing]
     absent = [rival.name for rival in rivals() if rival.missing]
     return (
         "# Speed of the link beside WireGuard\n\n"
-        f"Made by `make bench-link WRITE=docs/measurements/link-speed.md` on {machine['processor']}, "
-        f"{machine['cores']} cores, Linux {machine['kernel']},\n"
+        f"Made by `make bench-link WRITE=docs/measurements/link-speed.md` on {machine()},\n"
         f"load over five minutes {os.getloadavg()[1]:.1f}. Measurements are noisy: ratios "
         "apply to other machines too, absolute figures do not.\n"
         + (f"Compared with: {', '.join(versions)}.\n" if versions else "")

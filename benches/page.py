@@ -1,11 +1,37 @@
 """A page of measurements: sections are measured in order, printed and, with `--write`, written to a file."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from falls import RISE, falls, rises
 from rich.console import Console
+
+from airtoll.labs.namespace import machine_facts
+
+
+def machine() -> str:
+    """The machine in the words of a page: "AMD EPYC (family 25, model 1), 2 cores, Linux 6.18.44".
+
+    The release of the kernel is without its local suffix. Hypervisors shorten the names of CPUs.
+    """
+    facts = machine_facts()
+    release = re.match(r"[0-9.]+[0-9]", facts["kernel"])
+    return f"{processor()}, {facts['cores']} cores, Linux {release[0] if release else facts['kernel']}"
+
+
+def processor() -> str:
+    """The name of the CPU with its family and model, where the kernel names them."""
+    of_cpu = dict(
+        re.findall(r"^([a-z ]+?)\s*: (.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    numbers = [f"{name} {of_cpu[key]}" for name, key in _NUMBERS.items() if key in of_cpu]
+    name = str(machine_facts()["processor"])
+    return f"{name} ({', '.join(numbers)})" if numbers else name
+
+
+_NUMBERS = {"family": "cpu family", "model": "model"}
 
 
 def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]], rise: float = RISE) -> None:

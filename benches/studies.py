@@ -17,10 +17,9 @@ from statistics import mean
 from typing import Any
 
 from host_times import cpu, wake_ups
-from page import publish
+from page import machine, publish
 from runs import AIRTOLL, perform, performed, simulated, words_of
 
-from airtoll.labs.namespace import machine_facts
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
 from airtoll.store.records import RunRecord
@@ -37,11 +36,10 @@ VIRTUAL = Path("results/virtual")
 
 def introduction() -> str:
     """The title, the machine and the limits."""
-    machine = machine_facts()
     return (
         "# The papers' studies with --quick\n\n"
         "`make bench-studies WRITE=docs/measurements/studies.md` measures these tables.\n"
-        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, as root. The limits for all\n"
+        f"{machine()}, as root. The limits for all\n"
         f"five studies, including their reports, are {WITHIN_MIN} minutes in real time and\n"
         f"{WITHIN_VIRTUAL_MIN} minutes in virtual time."
     )

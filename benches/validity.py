@@ -13,11 +13,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from page import publish
+from page import machine, publish
 from runs import complete, perform
 
 from airtoll.judge.figures import Figures
-from airtoll.labs.namespace import machine_facts
 from airtoll.stats import PairedRow
 from airtoll.store import Result, RunRecord
 from airtoll.store.machine import LACKING_MOST, aggregates, lacking_share
@@ -35,11 +34,10 @@ EARLIER: Final = {"kolahi-11ac": "38 of 72", "tepsic-11n": "63 of 140"}
 
 def introduction() -> str:
     """The title, the machine and the meaning of the columns."""
-    machine = machine_facts()
     return (
         "# Validity of runs beside other load\n\n"
         "`make bench-validity WRITE=FILE` measures these tables.\n"
-        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}.\n\n"
+        f"{machine()}.\n\n"
         "Each study runs in real time beside processes that keep a core busy, and in virtual time, which other load\n"
         "cannot change. A comparison with the baseline is resolved if its 95 % interval excludes no change. It agrees\n"
         "if the interval contains the change in virtual time. The largest error is that of resolved comparisons that\n"

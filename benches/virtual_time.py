@@ -18,10 +18,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "guest"))
 
 from air_capture import BEACON_INTERVAL_US, read, steady
+from page import processor
 
 from airtoll.guest import recipe
 from airtoll.labs.emulated import air_scenario
-from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import closed_forms
 from airtoll.stats.metrics import per_run
 from airtoll.store import Result
@@ -224,9 +224,8 @@ def main() -> None:
             if air.lab == "linux" and "stations" not in air.factors:
                 closed += closed_form_rows(air, Path(name))
     closed_heads = ["air", "security", "air, Mbit/s", "closed form", "difference", "without chance", "iperf3"]
-    facts = machine_facts()
     page = PAGE.format(
-        machine=f"{facts['processor']}, {os.cpu_count()} cores",
+        machine=f"{processor()}, {os.cpu_count()} cores",
         kernel=f"{kernel.package} {kernel.version}",
         seconds=SECONDS,
         warmup=WARMUP_S,

@@ -79,7 +79,7 @@ pub fn cycles_of_aes_latency() -> Option<f64> {
     Backend::AesNi.is_available().then(machine::aes_latency)
 }
 
-/// The CPU's model name.
+/// The CPU's model name with its family and model number: hypervisors shorten the name to "AMD EPYC".
 #[must_use]
 pub fn cpu_model() -> Option<String> {
     machine::cpu_model()
@@ -313,7 +313,39 @@ mod x86 {
             .collect();
         let words = String::from_utf8_lossy(&octets);
         let name = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!name.is_empty()).then_some(name)
+        let (family, model) = family_and_model(__cpuid(1).eax);
+        (!name.is_empty()).then(|| format!("{name} (family {family}, model {model})"))
+    }
+
+    /// The family and the model in the version information of CPUID leaf 1 (Intel SDM, volume 2A, CPUID).
+    fn family_and_model(version: u32) -> (u32, u32) {
+        let bits = |from: u32, count: u32| version >> from & ((1 << count) - 1);
+        let (family, model) = (bits(8, 4), bits(4, 4));
+        let extended = if family == 6 || family == 15 {
+            bits(16, 4) << 4
+        } else {
+            0
+        };
+        let more = if family == 15 { bits(20, 8) } else { 0 };
+        (family + more, model + extended)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn family_and_model_are_those_of_known_cpus() {
+            for (version, family, model) in [
+                (0x00A0_0F11, 25, 1),  // AMD EPYC 7003 (Milan)
+                (0x00B0_0F21, 26, 2),  // AMD EPYC 9005 (Turin)
+                (0x0006_06A6, 6, 106), // Intel Xeon, Ice Lake
+                (0x0000_0543, 5, 4),   // Intel Pentium with MMX
+            ] {
+                assert_eq!(family_and_model(version), (family, model));
+            }
+            assert!(cpu_model().unwrap().contains(" (family "));
+        }
     }
 }
 
