@@ -104,6 +104,9 @@ def test_without_a_cost_of_throughput_there_is_no_such_answer(
         ),
         (["--security", "cmcp"], "; did you mean 'ccmp'?"),
         (["--rate", "54", "--mcs", "7"], "--mcs and --rate are mutually exclusive"),
+        (["--window", "1"], "--window: has no effect here; it requires transport tcp and traffic saturated"),
+        (["--forward-ipv4", "1"], "--forward-ipv4: requires crypto_at card"),
+        (["--security", "tkip", "--phy", "vht"], "legacy_fallback lets stations fall back"),
         (
             ["--security", "sae", "--wpa-key-mgmt", "wpa-psk"],
             "--wpa-key-mgmt: security 'sae' has wpa_key_mgmt sae, pairwise ccmp",

@@ -16,6 +16,7 @@ import pytest
 from link_hosts import DEVICE, End, Host, Network, Program
 
 AP = "10.77.0.1"
+GUIDE = Path(__file__).parents[2] / "docs/how-to/protect-an-open-network.md"
 
 
 def echo_replies(host: Host) -> int:
@@ -384,6 +385,41 @@ def device_addresses(host: Host) -> list[str]:
     (shown,) = json.loads(host.ip(f"-json address show dev {DEVICE}"))
     found = [one for one in shown["addr_info"] if one["scope"] == "global"]
     return [f"{one['local']}/{one['prefixlen']}" for one in found]
+
+
+def test_the_guide_routes_all_traffic_of_a_laptop_through_the_link(network: Network) -> None:
+    section = GUIDE.read_text(encoding="utf-8").split("\n### All traffic of a laptop through the link\n")[1]
+    of_ap, of_laptop = re.findall(r"```sh\n(.*?)```", section.split("\n### ")[0], re.DOTALL)
+    ap = network.start("ap", 1)
+    ap.wait("is up")
+    laptop = network.start("sta", 2)
+    connect(laptop)
+    internet = network.host(9)
+    internet.ip("address flush dev eth0")
+    ap.host.ip(f"link add eth1 type veth peer name eth1 netns {internet.pid}")
+    for host, address in ((ap.host, "203.0.113.1"), (internet, "203.0.113.9")):
+        host.ip(f"address add {address}/24 dev eth1")
+        host.ip("link set eth1 up")
+    # In place of the masquerade, for which a machine requires nftables.
+    internet.ip("route add 10.77.0.0/24 via 203.0.113.1")
+    forwarding = [line for line in of_ap.splitlines() if not line.startswith("nft ")]
+    ap.host.run("sh", "-ec", "\n".join(forwarding))
+    laptop.host.ip("route add default via 198.51.100.9")
+    assert ping(laptop.host, "203.0.113.9", count=1) == 0
+    laptop.host.run("sh", "-ec", of_laptop)
+    assert ping(laptop.host, "203.0.113.9") == 3
+    ap.stop(signal.SIGKILL)
+    for address in ("203.0.113.9", "192.0.2.77", "2001:db8::9"):
+        assert f" dev {DEVICE} " in laptop.host.ip(f"route get {address}")
+    assert laptop.stop() == 0
+    assert " dev eth0 " in laptop.host.ip("route get 203.0.113.9")
+
+
+def test_a_second_end_on_one_machine_is_told_about_its_status_socket(network: Network) -> None:
+    network.start("ap", 1).wait("is up")
+    again = network.start("sta", 2, status_socket=f'"{network.folder}/run/1.sock"')
+    assert again.process.wait(timeout=30) == 1
+    again.wait("a link of this name is running on this machine; set `status_socket` for the second one")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from airtoll.errors import UsageError, listed
 from airtoll.study import rules
-from airtoll.study.quantity import one_line, one_of, show
+from airtoll.study.quantity import in_utf8, one_line, one_of, show
 from airtoll.study.schema import TABLES, StudyFile
 from airtoll.study.toml import read_toml
 from airtoll.study.values import PROBLEM, did_you_mean, fate_of
@@ -65,7 +65,7 @@ def load_study(path: str | Path) -> Study:
     else:
         problems = rules.problems(checked)
         if not problems:
-            return Study(**dict(checked), name=path.stem, path=path, text=text)
+            return Study(**dict(checked), name=in_utf8(path.stem), path=path, text=text)
     raise UsageError(listed([f"{file}: {dotted(where)}: {words}" for where, words in problems]))
 
 

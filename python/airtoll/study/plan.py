@@ -31,7 +31,7 @@ from airtoll.study.crossing import crossed
 from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
 from airtoll.study.load import Study, dotted
 from airtoll.study.probes import PROBES
-from airtoll.study.quantity import one_line
+from airtoll.study.quantity import in_utf8, one_line
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 
@@ -124,7 +124,7 @@ def expand(
         profiles=study.security,
         clock=asked,
         radios=radios,
-        inventory=None if inventory is None else str(inventory),
+        inventory=None if inventory is None else in_utf8(str(inventory)),
         claims=study.claim,
         runs=runs,
     )

@@ -178,6 +178,11 @@ def one_line(text: str, most: int = 60) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
+def in_utf8(text: str) -> str:
+    """A file name as a record stores it: octets that are not UTF-8 are U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def one_of(names: Sequence[str]) -> str:
     """Names as a choice: "a, b or c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

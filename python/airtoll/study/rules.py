@@ -196,8 +196,6 @@ def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iter
         have = [each for each in FACTORS[beside].choices() if _refusal({name: level, beside: each}) is None]
         if have:
             yield f"{name} {level_text(name, level)} requires {beside} {one_of(have)}"
-    if name == "security" and _refusal({name: level, beside: other}, fallback=True) is None:
-        yield "link.legacy_fallback = true makes its stations fall back to legacy rates, like real stations"
 
 
 def _refusal(words: Mapping[str, Any], fallback: bool | None = None) -> str | None:

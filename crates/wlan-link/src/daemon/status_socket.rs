@@ -130,7 +130,7 @@ fn remove_abandoned(folder: &File, name: &OsString, path: &Path) -> io::Result<(
         return in_use("the file is not a socket");
     }
     match UnixStream::connect(path) {
-        Ok(_) => in_use("a link of this name is running"),
+        Ok(_) => in_use("a link of this name is running on this machine; set `status_socket` for the second one"),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             Ok(unlinkat(folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
         }
@@ -185,7 +185,7 @@ mod tests {
             ("folder", "not a socket"),
             ("link", "not a socket"),
             ("datagrams", "wrong type"),
-            ("running", "is running"),
+            ("running", "set `status_socket`"),
         ] {
             let error = StatusSocket::bind(&at(name), None).map(drop).unwrap_err();
             assert!(error.to_string().to_lowercase().contains(says), "{name}: {error}");

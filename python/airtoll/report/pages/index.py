@@ -1,6 +1,7 @@
 """An index page with links to the reports of several studies."""
 
 import base64
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ def _entry(data: ReportData, directory: Path) -> Entry:
         picture = extras.require("figures", "a picture").vegalite_to_svg(still(data, chart))
     return Entry(
         data=data,
-        link=quote(f"./{relative(data, directory)}/report.html"),
+        link=quote(os.fsencode(f"./{relative(data, directory)}/report.html")),
         findings=answer.find(data),
         ranges=answer.ranges(data),
         paper=paper.publication if paper else None,

@@ -27,6 +27,7 @@ from airtoll.report.pages.drawn import Drawn
 from airtoll.report.pages.tables import Tables
 from airtoll.report.parts import answer, explained, extremes, publications, sentences, stability
 from airtoll.study.factors import level_order
+from airtoll.study.quantity import in_utf8
 
 MAX_RUNS_WITH_FACTS = 500
 """With more runs, the page names the files of the facts instead of including the facts."""
@@ -163,7 +164,7 @@ def _runs(data: ReportData, surroundings: facts.Environment, directory: Path) ->
     metrics = data.recorded_metrics
     with_facts = len(data.runs) <= MAX_RUNS_WITH_FACTS
     away = relative(data, directory)
-    base = "./" if away == "." else quote(f"./{away}/")
+    base = "./" if away == "." else quote(os.fsencode(f"./{away}/"))
     listed = []
     for run in data.runs:
         words = {
@@ -224,7 +225,7 @@ def relative(data: ReportData, directory: Path) -> str:
 
 def _away(data: ReportData, directory: Path) -> str:
     """The result's directory relative to the report, quoted for a shell."""
-    return shlex.quote(relative(data, directory))
+    return shlex.quote(in_utf8(relative(data, directory)))
 
 
 def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:
