@@ -34,6 +34,27 @@ def test_points_and_findings_are_printed(airtoll: Command, study: str) -> None:
     assert len(out.splitlines()) > len(publication.points) + len(findings(publication))
 
 
+@pytest.mark.parametrize(
+    ("study", "published_in"),
+    [
+        ("hayajneh-enhanced", "IEEE Systems Journal, 2017, doi:10.1109/JSYST.2015.2424702"),
+        ("kolahi-11n-udp", "Baltic Congress on Future Internet Communications (BCFIC), 2011, DOI unknown"),
+        ("pacheco-11ag", "Venue, year and DOI unknown"),
+    ],
+)
+def test_venue_year_and_doi_are_named_or_unknown(airtoll: Command, study: str, published_in: str) -> None:
+    _, out, _ = airtoll("studies", "published", study)
+    authors = ", ".join(published(study).authors)
+    assert out.splitlines()[1] == f"{authors}. {published_in}"
+
+
+def test_venue_year_and_doi_have_a_source() -> None:
+    for study in names():
+        publication = published(study)
+        found = (publication.venue, publication.year, publication.doi)
+        assert (publication.published_from is None) == (found == (None, None, None)), study
+
+
 @pytest.mark.parametrize("study", names())
 def test_the_csv_reads_back_as_the_points(airtoll: Command, study: str) -> None:
     status, out, _ = airtoll("studies", "published", study, "--csv")

@@ -41,8 +41,9 @@ def _json(publication: Publication) -> dict[str, Any]:
 def _print(publication: Publication) -> None:
     console = plain_console(soft_wrap=True)
     console.print(publication.title)
-    about = (", ".join(publication.authors), publication.venue, publication.year and str(publication.year))
-    console.print(". ".join(part for part in about if part))
+    console.print(f"{', '.join(publication.authors)}. {publication.published_in}")
+    if publication.published_from is not None:
+        console.print(f"Venue, year and DOI: from {publication.published_from}")
     if base := publication.condition.text():
         console.print(f"Condition of its own numbers: {base}")
     table = Table(box=None, pad_edge=False)

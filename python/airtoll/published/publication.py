@@ -51,6 +51,7 @@ Place = Annotated[
 """Section and paragraph of the text: "IV, paragraph 4". Captions and running titles do not count as paragraphs."""
 
 PrintedText = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+Doi = Annotated[str, StringConstraints(pattern=r"^10\.[0-9]{4,}/[!-~]+$")]
 Convention = Literal["larger", "smaller"]
 """Which of two numbers a percentage refers to."""
 
@@ -259,8 +260,10 @@ class Publication(_Table):
     title: PrintedText
     title_from: str | None = None  # the source of the title, if the text does not contain it
     authors: tuple[PrintedText, ...]
-    venue: str | None = None
+    venue: PrintedText | None = None
     year: int | None = None
+    doi: Doi | None = None
+    published_from: str | None = None  # the source of venue, year and DOI, if the text does not contain them
     measured: PrintedText
     condition: Condition = Condition()  # shared by all its own points and operands
     words: tuple[Term, ...] = Field(default=(), alias="word")
@@ -295,6 +298,18 @@ class Publication(_Table):
         if unused:
             raise ValueError(f"disagreement: no claim has {', '.join(sorted(unused))}")
         return self
+
+    @property
+    def published_in(self) -> str:
+        """Venue, year and DOI: "IEEE Systems Journal, 2017, doi:10.1109/..."; those that are unknown are named."""
+        found = {"venue": self.venue, "year": self.year, "DOI": self.doi and f"doi:{self.doi}"}
+        known = [str(value) for value in found.values() if value is not None]
+        unknown = [name for name, value in found.items() if value is None]
+        if unknown:
+            *first, last = unknown
+            known.append(f"{', '.join(first)} and {last} unknown" if first else f"{last} unknown")
+        line = ", ".join(known)
+        return line[0].upper() + line[1:]
 
     def number(self, name: str) -> Operand:
         """The point or operand of that id."""

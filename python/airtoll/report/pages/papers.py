@@ -36,9 +36,7 @@ def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
 
 def _page(papers: Sequence[BesidePublication]) -> str:
     publication = papers[0].publication
-    source = f"{', '.join(publication.authors)}: {publication.title}."
-    if publication.venue is not None:
-        source += f" {publication.venue}."
+    source = f"{', '.join(publication.authors)}: {publication.title}. {publication.published_in}."
     parts = [
         f"# {in_markdown(papers[0].short_name)}: published, measured and predicted",
         "",
