@@ -301,7 +301,7 @@ class Publication(_Table):
 
     @property
     def published_in(self) -> str:
-        """Venue, year and DOI: "IEEE Systems Journal, 2017, doi:10.1109/..."; those that are unknown are named."""
+        """Venue, year and DOI: "IEEE Systems Journal, 2017, doi:10.1109/..."; an unknown part is named."""
         found = {"venue": self.venue, "year": self.year, "DOI": self.doi and f"doi:{self.doi}"}
         known = [str(value) for value in found.values() if value is not None]
         unknown = [name for name, value in found.items() if value is None]

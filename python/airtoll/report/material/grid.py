@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ class Grid:
         return len(self.rows) > FOLDED_ABOVE
 
 
-def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+def csv_text(lines: Iterable[Iterable[Any]]) -> str:
     """CSV as in RFC 4180, except that lines end with LF alone; None is an empty field."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(lines)

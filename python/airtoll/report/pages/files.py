@@ -65,34 +65,29 @@ def write_files(data: ReportData, directory: Path) -> ReportPaths:
     )
 
 
-def runs_csv(data: ReportData) -> str:
-    """One row per run and metric, in the metric's unit. A missing measurement is an empty field."""
-    heads = list(_HEADS.values())
-    lines: list[list[Any]] = [
-        [
-            "run",
-            "order",
-            "block",
-            "session",
-            "replicate",
-            "state",
-            "reasons",
-            *heads,
-            "metric",
-            "unit",
-            "value",
-        ]
-    ]
+def run_records(data: ReportData) -> list[dict[str, Any]]:
+    """One row per run and metric, by column; `value` is in the metric's unit, None if it was not measured.
+
+    `reasons` says why the run is invalid, or why this value of a valid run does not count.
+    """
+    rows = []
     for run in data.runs:
-        reasons = "; ".join(run.outcome.reasons)
-        place = [run.run.order, run.run.block, run.run.session, run.run.replicate]
-        who = [run.run.id, *place, run.state, reasons]
-        factors = [getattr(run.run.cell, name) for name in _FACTORS]
-        lines += [
-            [*who, *factors, metric.name, metric.unit, run.values.get(metric.name)]
-            for metric in data.recorded_metrics
-        ]
-    return csv_text(lines)
+        place = {name: getattr(run.run, name) for name in ("order", "block", "session", "replicate")}
+        factors = {_HEADS[name]: getattr(run.run.cell, name) for name in _FACTORS}
+        spoiled = run.record.verdict.spoiled if run.record is not None else {}
+        for metric in data.recorded_metrics:
+            reasons = "; ".join(run.outcome.reasons) or spoiled.get(metric.name, "")
+            of_run = {"run": run.run.id, **place, "state": run.state, "reasons": reasons, **factors}
+            value = run.values.get(metric.name)
+            rows.append({**of_run, "metric": metric.name, "unit": metric.unit, "value": value})
+    return rows
+
+
+def runs_csv(data: ReportData) -> str:
+    """The rows of `run_records`. A missing measurement is an empty field."""
+    heads = ["run", "order", "block", "session", "replicate", "state", "reasons", *_HEADS.values()]
+    rows = run_records(data)
+    return csv_text([[*heads, "metric", "unit", "value"], *(row.values() for row in rows)])
 
 
 def cell_records(data: ReportData) -> list[dict[str, Any]]:
