@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
-from report_fakes import Make, make_plan, store
+from report_fakes import Make, make_plan, many_runs, store
 
+from airtoll.report.material import facts
+from airtoll.report.pages.page import html
+from airtoll.report.pages.tables import Tables
 from airtoll.store import Result
 
 
@@ -18,3 +21,13 @@ def make(tmp_path: Path) -> Make:
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """The quickstart with all 48 runs finished, three of them invalid."""
     return store(tmp_path_factory.mktemp("quickstart") / "result", make_plan())
+
+
+@pytest.fixture(scope="session")
+def ten_thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of 10,000 runs, made from runs in memory: storing them would take a minute."""
+    data, page = many_runs(10_000), tmp_path_factory.mktemp("many") / "report.html"
+    page.write_text(
+        html(data, page.parent, None, Tables.of(data, None), facts.environment(data)), encoding="utf-8"
+    )
+    return page

@@ -11,6 +11,7 @@ from made_cell import make_cell
 
 from airtoll.probes.base import Sample
 from airtoll.published import names
+from airtoll.report.material.data import ReportData, ReportRun
 from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, Verdict, Versions
 from airtoll.study.cell import Cell, Method, Plan, Run
@@ -21,7 +22,15 @@ from airtoll.study.security import Security
 S = 1_000_000_000
 STUDY = 'title = "What WPA2 costs on an 802.11a link"\nlab = "air"\n'
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
-CPU_SHARE = {"open": 0.0, "ccmp": 5.2, "gcmp": 3.1, "wep40": 2.2, "wep104": 2.3, "tkip": 2.4}
+CPU_SHARE = {
+    "open": 0.0,
+    "ccmp": 5.2,
+    "gcmp": 3.1,
+    "wep40": 2.2,
+    "wep104": 2.3,
+    "tkip": 2.4,
+    "enhanced4": 4.1,
+}
 OVERHEAD_B = {
     "open": 0,
     "wep40": 8,
@@ -217,3 +226,31 @@ def store(
                 raw = {"iperf3.json": b"{}\n", "sockperf.log": b"[Total Run] RunTime=1.0 sec\n"}
                 result.write(make_record(run, invalid(run), **record), samples(run), raw)
     return Result.open(directory)
+
+
+def many_runs(count: int) -> ReportData:
+    """Runs of lab sim in 4 cells, each tenth invalid, without stored files."""
+    plan = make_plan(repeats=count // 4, **FEW_FLOWS)
+    names = ("SHA256SUMS", "raw/iperf3.json", "raw/sockperf.log", "run.json", "samples.parquet")
+    late = ("emulation late: p99 of the lateness 4212 us, limit 1000 us, 3 slips",)
+    metrics = ("throughput", "rtt", "rtt_p99", "jitter", "loss", "cpu_hosts")
+    noise = np.random.default_rng(5)
+    return ReportData(
+        study="many",
+        lab="sim",
+        quick=False,
+        created=START,
+        airtoll="0.1.0",
+        plan=plan,
+        study_text=STUDY,
+        directory=Path("many"),
+        runs=tuple(
+            ReportRun(
+                run,
+                make_record(run, late if run.order % 10 == 0 else ()),
+                dict(zip(metrics, 30 + noise.normal(size=len(metrics)), strict=True)),
+                tuple(f"runs/{run.id}/{name}" for name in names),
+            )
+            for run in plan.runs
+        ),
+    )

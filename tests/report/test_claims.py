@@ -7,8 +7,9 @@ import pytest
 from report_fakes import Make, exactly, make_plan
 
 from airtoll.published import names, published
+from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts.claims import Claims, Judged
+from airtoll.report.parts.claims import NOT_MEASURED, Claims, Judged
 from airtoll.report.parts.statements import Statement, of_publication
 from airtoll.study.cell import Run
 from airtoll.study.claims import ClaimTable
@@ -228,6 +229,35 @@ def test_claims_of_a_paper_and_of_the_study_are_one_family(make: Make) -> None:
     claims = Claims(data, published("kolahi-11n-udp"))
     assert "study file" in {place for one in claims.judged for place in one.places}
     assert claims.grid().title == "Claims of the paper and of the study, and the verdicts of this result"
+
+
+def test_at_most_ten_claims_stand_after_the_figures_and_the_others_are_folded(make: Make) -> None:
+    """The claim of the study is first, then claims about security; claims that were not measured are not among them."""
+    plan = make_plan(
+        sizes=(384, 896, 1408), repeats=3, rates=("mcs15",), study="kolahi-11n-udp", factors=KOLAHI
+    ).model_copy(update={"claims": (ClaimTable.model_validate({**OPEN_BETTER, "metric": "throughput"}),)})
+    result = make(plan, samples=exactly(throughput=as_published), invalid=lambda _: (), lab="sim", link={})
+    data = ReportData.of(result)
+    claims = Claims(data, published("kolahi-11n-udp"))
+    assert len(claims.leading) == 10
+    assert claims.leading[0].sources[0].of_study
+    assert NOT_MEASURED not in {one.verdict for one in claims.leading}
+    security = [one.statement.compares("security") for one in claims.leading]
+    assert security == sorted(security, reverse=True)
+    assert sorted(map(id, (*claims.leading, *claims.further))) == sorted(map(id, claims.judged))
+    assert set(claims.leading_grid().rows) | set(claims.further_grid().rows) == set(claims.grid().rows)
+
+    paths = write_report(result, result.directory)
+    page = paths.html.read_text(encoding="utf-8")
+    figures, shown = page.index('<section id="figures">'), page.index('<section id="claims">')
+    folded = page.index('<details class="card" id="further-claims">')
+    assert figures < shown < folded
+    assert f"<summary>{len(claims.further)} further claims: " in page[folded:]
+    first, _, further = page[shown:].partition('id="further-claims"')
+    assert first.count('<th scope="row">') == 10
+    assert further.partition("</details>")[0].count('<th scope="row">') == len(claims.further)
+    markdown = paths.markdown.read_text(encoding="utf-8")
+    assert markdown.index("## Comparison") < markdown.index(f"## {len(claims.further)} further claims: ")
 
 
 def contradicted(make: Make, throughput: Callable[[Run], float], repeats: int = 3) -> dict[str, str]:

@@ -340,6 +340,11 @@ class ReportData:
         return tuple(run for run in self.runs if run.state == "valid")
 
     @cached_property
+    def values_counted(self) -> int:
+        """The number of values of the counted runs, of all metrics."""
+        return sum(len(run.values) for run in self.counting)
+
+    @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that at least one counted run has, in the order of reports."""
         return tuple(METRICS[name] for name in self.comparison.metrics)

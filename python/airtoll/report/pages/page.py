@@ -10,10 +10,9 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import jinja2
@@ -29,25 +28,18 @@ from airtoll.report.parts import answer, explained, extremes, publications, sent
 from airtoll.study.factors import level_order
 from airtoll.study.quantity import in_utf8
 
-MAX_RUNS_WITH_FACTS = 500
+MAX_RUNS_WITH_FACTS: Final = 500
 """With more runs, the page names the files of the facts instead of including the facts."""
+
+RUNS_PER_PAGE: Final = 100
+"""The list of runs has pages with this many rows."""
+
+INVALID_LISTED: Final = 20
+"""The section about verdicts lists at most this many invalid runs; the list of runs has all of them."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:B|dB|MHz|Mbit/s|ms|points|s|us)\b)")
 _FILTERED = ("transport", "ip", "packet_size", "security")
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A run in the list of runs."""
-
-    run: ReportRun
-    flow: str
-    level: str
-    values: tuple[str, ...]  # in the order of the recorded metrics
-    figures: tuple[tuple[str, str], ...]
-    facts: dict[str, facts.FactTexts]
-    links: tuple[tuple[str, str], ...]  # name, URL
 
 
 def html(
@@ -61,7 +53,8 @@ def html(
     table = tables.comparison
     drawn = Drawn.of(data, paper)
     charts = {chart.id: chart.spec for chart in drawn.charts}
-    config = {"charts": charts, "levels": colour_names(data.comparison.levels)}
+    runs = _runs(data, surroundings, directory)
+    config = {"charts": charts, "levels": colour_names(data.comparison.levels), "runs": runs}
     scripts = (
         [own("early.js"), _bundle(), own("report.js")] if charts else [own("early.js"), own("report.js")]
     )
@@ -87,6 +80,7 @@ def html(
             predictions=tables.predictions,
             splits=tables.splits,
             claims=tables.claims,
+            further_claims=tables.further_claims,
             disagreements=tables.disagreements,
             published=tables.published,
             hardware=tables.hardware,
@@ -94,8 +88,9 @@ def html(
             extremes=extremes.by_metric(data),
             paper=paper,
             environment=surroundings,
-            runs=_runs(data, surroundings, directory),
-            filters=_filters(data),
+            runs=runs,
+            invalid=[run for run in data.runs if run.is_invalid],
+            invalid_listed=INVALID_LISTED,
             config=config,
             scripts=scripts,
             policy=_policy(scripts),
@@ -160,36 +155,68 @@ def _unbroken(text: str) -> str:
     return _SPACE_BEFORE_UNIT.sub("\u00a0", text)
 
 
-def _runs(data: ReportData, surroundings: facts.Environment, directory: Path) -> list[RunRow]:
+def _runs(data: ReportData, surroundings: facts.Environment, directory: Path) -> dict[str, Any]:
+    """The list of runs for `report.js`. Runs name their cell and their list of files by an index."""
     metrics = data.recorded_metrics
     with_facts = len(data.runs) <= MAX_RUNS_WITH_FACTS
     away = relative(data, directory)
-    base = "./" if away == "." else quote(os.fsencode(f"./{away}/"))
-    listed = []
+    cells = list(dict.fromkeys(run.run.cell for run in data.runs))
+    files = list(dict.fromkeys(_names(run) for run in data.runs))
+    place_of_cell, place_of_files = ({one: at for at, one in enumerate(each)} for each in (cells, files))
+    filters = _filters(data)
+    rows = []
     for run in data.runs:
-        words = {
-            metric: text.number(
-                metric.display(run.values[metric.name]) if metric.name in run.values else None,
-                metric.decimals,
-            )
-            for metric in metrics
-        }
-        listed.append(
-            RunRow(
-                run=run,
-                flow=data.flow(run.run.cell),
-                level=text.level(run.run.cell.security),
-                values=tuple(words.values()),
-                figures=tuple((f"{m.title}, {m.display_unit}", word) for m, word in words.items()),
-                facts=dict(surroundings.of_run(run)) if with_facts else {},
-                links=tuple((_short(run, file), base + quote(file)) for file in run.files),
-            )
+        record = run.record
+        rows.append(
+            {
+                "id": run.run.id,
+                "cell": place_of_cell[run.run.cell],
+                "block": run.run.block,
+                "state": run.state,
+                "values": [
+                    text.number(metric.display(run.values[metric.name]), metric.decimals)
+                    if metric.name in run.values
+                    else text.MISSING
+                    for metric in metrics
+                ],
+            }
         )
-    return listed
+        if record is not None:
+            rows[-1] |= {
+                "run": [
+                    *([["session", run.run.session]] if run.run.session else []),
+                    ["replicate", f"{run.run.replicate}{' (discarded)' if run.run.discard else ''}"],
+                    ["seed", str(run.run.seed)],
+                    ["started", record.started.isoformat()],
+                    ["finished", record.finished.isoformat()],
+                ],
+                "files": place_of_files[_names(run)],
+                **({"reasons": run.outcome.reasons} if run.outcome.reasons else {}),
+                **({"facts": dict(surroundings.of_run(run))} if with_facts else {}),
+            }
+    return {
+        "per_page": RUNS_PER_PAGE,
+        "base": "./" if away == "." else quote(os.fsencode(f"./{away}/")),
+        "metrics": [f"{metric.title}, {metric.display_unit}" for metric in metrics],
+        "filters": filters,
+        "cells": [
+            {
+                "flow": data.flow(cell),
+                "level": text.level(cell.security),
+                "factors": {
+                    name: str(getattr(cell, name)) for each in filters if (name := each["name"]) != "state"
+                },
+            }
+            for cell in cells
+        ],
+        "files": files,
+        "rows": rows,
+    }
 
 
-def _short(run: ReportRun, file: str) -> str:
-    return file.removeprefix(f"runs/{run.run.id}/")
+def _names(run: ReportRun) -> tuple[str, ...]:
+    """The files of a run, relative to its directory."""
+    return tuple(file.removeprefix(f"runs/{run.run.id}/") for file in run.files)
 
 
 def _filters(data: ReportData) -> list[dict[str, Any]]:

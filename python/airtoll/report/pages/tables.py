@@ -37,7 +37,8 @@ class Tables:
     engine: tuple[Grid, ...]
     predictions: Grid
     splits: Grid
-    claims: Grid
+    claims: Grid  # at most `LEADING`
+    further_claims: Grid
     disagreements: Grid
     published: Grid | None
     hardware: tuple[Grid, ...]
@@ -60,7 +61,8 @@ class Tables:
             engine=tuple(engine.grids(data)),
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
-            claims=claims.grid(),
+            claims=claims.leading_grid(),
+            further_claims=claims.further_grid(),
             disagreements=claims.disagreements(),
             published=paper.grid() if paper else None,
             hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
@@ -73,7 +75,6 @@ class Tables:
         published = () if self.published is None else (self.published,)
         before = (
             self.claims,
-            self.disagreements,
             self.ranges,
             self.full,
             self.tests,
@@ -83,7 +84,7 @@ class Tables:
             self.curves,
             *self.engine,
             self.predictions,
+            self.splits,
         )
-        return (
-            grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
-        )
+        after = (*self.hardware, self.further_claims, self.disagreements, self.stability)
+        return (grid for grid in (*before, *published, *after) if grid.rows)

@@ -9,7 +9,7 @@ family of Holm's correction consists of all claims of the table. The verdict fol
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,6 +53,9 @@ ClaimResult = Literal[
 ChangeOutcome = Literal["claimed", "otherwise", "irrelevant", "open"]
 """The meaning of a change for a claim. open: the change is not resolved. A claim of equality has no irrelevant changes:
 a change within its limit is the claimed one."""
+
+LEADING: Final = 10
+"""A report shows at most this many claims; the others are folded."""
 
 SIZE_FACTOR: Final = 2.0
 """A change has another size than the published one if it is more than this many times larger or smaller."""
@@ -251,19 +254,67 @@ class Claims:
         return sum(one.verdict == verdict for one in self.judged)
 
     def grid(self) -> Grid:
-        """The table of claims; it has no rows if nothing is claimed."""
-        verdicts: tuple[ClaimResult, ...] = get_args(ClaimResult)
-        counts = text.listing(f"{count} {verdict}" for verdict in verdicts if (count := self.count(verdict)))
-        modelled = self.data.lab != "sim" and any(one.model is not None for one in self.judged)
+        """The table of all claims; it has no rows if nothing is claimed."""
+        return self._grid("claims", self._title, f"{self._counts(self.judged)}. {self._terms}", self.judged)
+
+    def leading_grid(self) -> Grid:
+        """The table of the `leading` claims."""
+        further = self.further
+        which = (
+            f"The table has {len(self.leading)} of them: first the claims of the study, then those about security, of "
+            "these first the claims about the primary metric. Claims with a decision precede the others."
+        )
+        note = f"{self._counts(self.judged)}. {which if further else self._terms}"
+        return self._grid("claims", self._title, note, self.leading)
+
+    def further_grid(self) -> Grid:
+        """The table of the other claims."""
+        title = self._counts(self.further, "further claim")
+        return self._grid("further-claims", title, self._terms, self.further)
+
+    @cached_property
+    def leading(self) -> tuple[Judged, ...]:
+        """At most `LEADING` claims: the first of all claims in the order of their importance."""
+        return tuple(sorted(self.judged, key=self._rank)[:LEADING])
+
+    @property
+    def further(self) -> tuple[Judged, ...]:
+        """The claims that are not `leading`, in the order of `judged`."""
+        leading = {id(one) for one in self.leading}
+        return tuple(one for one in self.judged if id(one) not in leading)
+
+    def _rank(self, one: Judged) -> tuple[bool, ...]:
+        metric = one.statement.metric
+        return (
+            one.verdict in (NOT_MEASURED, UNTESTABLE),
+            not any(source.of_study for source in one.sources),
+            not one.statement.compares("security"),
+            metric != self.data.primary,
+            not metric.main,
+            one.verdict in ("not confirmed", "no relevant difference"),
+        )
+
+    @property
+    def _title(self) -> str:
         origins = [
             *(("of the paper",) if self.publication is not None else ()),
             *(("of the study",) if self.data.plan.claims else ()),
         ]
+        return f"Claims {text.listing(origins)}, and the verdicts of this result"
+
+    def _counts(self, judged: Sequence[Judged], noun: str = "claim") -> str:
+        """The number of claims, and of each verdict."""
+        counts = Counter(one.verdict for one in judged)
+        verdicts: tuple[ClaimResult, ...] = get_args(ClaimResult)
+        listed = text.listing(f"{counts[verdict]} {verdict}" for verdict in verdicts if counts[verdict])
+        return f"{text.counted(len(judged), noun)}: {listed}"
+
+    @property
+    def _terms(self) -> str:
+        """The meaning of the columns and of the verdicts."""
         contrasts = any(isinstance(one.statement, Contrast) for one in self.judged)
-        return Grid(
-            "claims",
-            f"Claims {text.listing(origins)}, and the verdicts of this result",
-            f"{text.counted(len(self.judged), 'claim')}: {counts}. A change is the mean over all pairs of cells that "
+        return (
+            "A change is the mean over all pairs of cells that "
             "differ only in the compared levels, with its 95 % interval; p is corrected for all claims of the table "
             "(Holm). Pairs: how many of them have the claimed direction and a relevant size. Confirmed and opposite: "
             "the change is significant at 5 %, or exact (all runs give the same change), it is at least "
@@ -303,7 +354,15 @@ class Claims:
                 " Not measured: this result lacks a level or the metric of the claim."
                 if self.count(NOT_MEASURED)
                 else ""
-            ),
+            )
+        )
+
+    def _grid(self, name: str, title: str, note: str, judged: Sequence[Judged]) -> Grid:
+        modelled = self.data.lab != "sim" and any(one.model is not None for one in self.judged)
+        return Grid(
+            name,
+            title,
+            note,
             (
                 *("Claim", "Place", "Verdict", "Claimed" if self.publication is None else "Published"),
                 *(("Model",) if modelled else ()),
@@ -320,7 +379,7 @@ class Claims:
                     one.agreement,
                     text.p_value(one.p_holm, one.measured.interval),
                 )
-                for one in self.judged
+                for one in judged
             ),
             words=3,
         )

@@ -44,6 +44,9 @@ from airtoll.study.cell import Cell
 MAX_DOTS = 3000
 """With more runs in one chart, the dots of single runs are left out: they would hide the figure and slow the page."""
 
+MAX_DOTS_OF_PAGE = 30_000
+"""With more values of runs in all charts, the dots are left out everywhere: each takes some 150 octets of the page."""
+
 _RUNS = " runs"  # single runs are drawn in their own slot, beside their mean
 _PANEL_HEIGHT = 230
 _FRAME = 1.3  # multiple of the largest value
@@ -99,7 +102,7 @@ class _Panel:
         ]
         return {
             "means": [self._mean(cell) for cell in self.cells],
-            "dots": dots if len(dots) <= MAX_DOTS else [],
+            "dots": dots if len(dots) <= MAX_DOTS and self.data.values_counted <= MAX_DOTS_OF_PAGE else [],
             "expected": [
                 {
                     **self.series(cell),
@@ -169,6 +172,8 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
             if not figure.charts:
                 continue
             how = _HOW_TO_READ["bars" if against == "security" else "points"].format(units=data.units)
+            if any(chart.spec["datasets"]["dots"] for chart in figure.charts):
+                how += " Small dots: single runs."
             told = "" if how in explained else how
             explained.add(how)
             yield replace(figure, caption=text.joined(figure.caption, told))
@@ -180,8 +185,8 @@ def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figu
 
 
 _HOW_TO_READ = {
-    "bars": "Bars: mean over {units}; lines: 95 % confidence interval (Student's t); small dots: single runs.",
-    "points": "Points: mean over {units}; bars: 95 % confidence interval (Student's t); small dots: single runs.",
+    "bars": "Bars: mean over {units}; lines: 95 % confidence interval (Student's t).",
+    "points": "Points: mean over {units}; bars: 95 % confidence interval (Student's t).",
 }
 
 

@@ -178,12 +178,13 @@ class Source:
     place: str  # in the paper; for a claim of the study, its title
     id: str | None  # None only for a claim of the study
     disagreement: str = ""  # a sentence that explains why the model's sign differs, if it does
+    of_study: bool = False  # the study states it, not a paper
 
 
 def of_study(tables: Iterable[ClaimTable], ends: Ends) -> Iterator[tuple[Source, Tested]]:
     """The claims of a study's own tables."""
     for table in tables:
-        yield Source(table.title or "study file", table.id), _of_form(table.form(), ends)
+        yield Source(table.title or "study file", table.id, of_study=True), _of_form(table.form(), ends)
 
 
 def of_publication(publication: Publication, ends: Ends) -> Iterator[tuple[Source, Tested]]:
