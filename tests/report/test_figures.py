@@ -16,7 +16,7 @@ from airtoll.report.charts.forms import axis
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.drawn import Drawn
-from airtoll.report.pages.paper import still
+from airtoll.report.pages.figure_files import still
 from airtoll.report.parts import changes, curves, figures
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result

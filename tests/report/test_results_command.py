@@ -38,5 +38,5 @@ def test_reports_of_several_results_have_an_index_and_optional_paper_files(
     printed = capsys.readouterr().out.split()
     assert str(tmp_path / "out" / "index.html") in printed
     assert (tmp_path / "out" / "index.html").is_file()
-    assert (result.directory / "paper" / "comparison.tex").is_file()
+    assert (result.directory / "paper" / "throughput.tex").is_file()
     assert "8 of 8 runs finished, 0 of them invalid" in " ".join(printed)

@@ -330,7 +330,19 @@ def verify(directory: Path, as_json: bool) -> int:
 @click.option(
     "--paper",
     is_flag=True,
-    help="Also write the figures as SVG and PDF and the tables as CSV and LaTeX, into DIR/paper.",
+    help="Also write a LaTeX table per main metric, and the figures of these metrics as PDF, into DIR/paper.",
+)
+@click.option(
+    "--figures",
+    type=DIRECTORY,
+    metavar="DIR",
+    help="Also write each figure as SVG and PDF into DIR, as wide as a column of a paper (3.5 in).",
+)
+@click.option(
+    "--font",
+    metavar="NAME",
+    show_default="Liberation Sans",
+    help="With --figures or --paper: an installed font for the text of figures, such as that of the paper.",
 )
 @click.option(
     "--pages",
@@ -341,12 +353,18 @@ def verify(directory: Path, as_json: bool) -> int:
 )
 @json_option
 def report(
-    directories: tuple[Path, ...], out: Path | None, paper: bool, pages: Path | None, as_json: bool
+    directories: tuple[Path, ...],
+    out: Path | None,
+    paper: bool,
+    figures: Path | None,
+    font: str | None,
+    pages: Path | None,
+    as_json: bool,
 ) -> None:
     """Write the report of a result as HTML, Markdown and CSV; for several results, also an index page."""
     from airtoll.cli.results import report_results
 
-    report_results(directories, out, paper=paper, pages=pages, as_json=as_json)
+    report_results(directories, out, paper=paper, figures=figures, font=font, pages=pages, as_json=as_json)
 
 
 @app.command()

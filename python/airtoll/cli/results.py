@@ -15,7 +15,8 @@ from airtoll import extras
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.condition import RunCounts, damage, mixture
-from airtoll.report import ReportPaths, table, write_index, write_paper, write_papers
+from airtoll.errors import UsageError
+from airtoll.report import ReportPaths, table, write_index, write_papers
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records, write_files
@@ -62,15 +63,29 @@ def verify_result(directory: Path, *, as_json: bool) -> int:
 
 
 def report_results(
-    directories: Sequence[Path], out: Path | None, *, paper: bool, pages: Path | None = None, as_json: bool
+    directories: Sequence[Path],
+    out: Path | None,
+    *,
+    paper: bool,
+    figures: Path | None = None,
+    font: str | None = None,
+    pages: Path | None = None,
+    as_json: bool,
 ) -> None:
     """Write the report of each result, print its table and its files; for several results, also write an index.
 
-    `pages` is the directory of the pages of published papers, or None.
+    `figures` is the directory of the figures, `font` the name of their font, `pages` the directory of the pages of
+    published papers. Raises UsageError for options that do not go together.
     """
     console = plain_console(soft_wrap=True)
     if paper:
         extras.require("figures", "--paper")
+    if figures is not None and len(directories) > 1:
+        raise UsageError(
+            "--figures requires a single result: the figures of several results have the same names"
+        )
+    if font is not None and not paper and figures is None:
+        raise UsageError("--font requires --figures or --paper")
     results = [Result.open(directory) for directory in directories]
     published = [str(path) for path in write_papers(results, pages)] if pages is not None else []
     reports: list[dict[str, Any]] = []
@@ -78,17 +93,18 @@ def report_results(
         directory = out if out is not None and len(results) == 1 else result.directory
         data = replace(ReportData.of(result), damage=damage(result.directory))
         paths = write_files(data, directory)
-        papers = write_paper(result, directory / "paper") if paper else []
+        written = _extra_files(data, directory / "paper" if paper else None, figures, font)
         if as_json:
-            reports.append(report_json(result, data, paths) | {"paper": [str(path) for path in papers]})
+            named = {name: [str(path) for path in of_name] for name, of_name in written.items()}
+            reports.append(report_json(result, data, paths) | named)
             continue
         print_summary(console, result)
         for warning in sentences.warnings(data):
             console.print(f"warning: {warning}", soft_wrap=True)
         for path in (paths.html, paths.markdown, paths.csv):
             console.print(str(path))
-        if paper:
-            console.print(f"{directory / 'paper'}: {len(papers)} files")
+        for of_name in filter(None, written.values()):
+            console.print(f"{of_name[0].parent}: {text.counted(len(of_name), 'file')}")
     index = None
     if len(results) > 1:
         where = out or Path(os.path.commonpath([result.directory.absolute() for result in results]))
@@ -98,8 +114,35 @@ def report_results(
     if as_json:
         print_json({"reports": reports, "index": index, "pages": published})
         return
-    for written in (*([] if index is None else [index]), *published):
-        console.print(written)
+    for page in (*([] if index is None else [index]), *published):
+        console.print(page)
+
+
+def _check(directories: Sequence[Path], paper: bool, figures: Path | None, font: str | None) -> None:
+    """Raise UsageError for options of `report_results` that do not go together, or that lack an extra."""
+    if paper or figures is not None:
+        extras.require("figures", "--paper" if paper else "--figures")
+    elif font is not None:
+        raise UsageError("--font requires --figures or --paper")
+    if figures is not None and len(directories) > 1:
+        raise UsageError(
+            "--figures requires a single result: the figures of several results have the same names"
+        )
+
+
+def _extra_files(
+    data: ReportData, paper: Path | None, figures: Path | None, font: str | None
+) -> dict[str, list[Path]]:
+    """Write the files for a paper and the figures into these directories, and return their paths."""
+    if paper is None and figures is None:
+        return {"paper": [], "figures": []}
+    from airtoll.report.pages.figure_files import FONT, write_figures
+    from airtoll.report.pages.paper import write_paper
+
+    return {
+        "paper": [] if paper is None else write_paper(data, paper, font or FONT),
+        "figures": [] if figures is None else write_figures(data, figures, font or FONT),
+    }
 
 
 def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[str, Any]:

@@ -14,7 +14,8 @@ Each sub-package imports only the sub-packages above it:
    `publications`, `hardware`, `stability`: tables and figures of one subject. `figures`, `changes`: charts of cells
    and runs, never of raw samples.
 4. `pages`: the files. `tables`, `drawn`: all tables and all figures in their order. `page`: the self-contained HTML
-   page. `markdown`. `files`: CSV, and writing all files. `paper`: figures and tables for a paper. `papers`: a Markdown
+   page. `markdown`. `files`: CSV, and writing all files. `figure_files`: figures as SVG and PDF.
+   `paper`: tables and figures for a paper. `papers`: a Markdown
    page per published paper. `index`: an index of several reports. `openmetrics`.
 
 Charts and templates are imported when a report is written, so that a table is printed without loading them.
@@ -26,13 +27,6 @@ from pathlib import Path
 from airtoll.report.material.rows import Row, Table, table
 from airtoll.report.pages.files import ReportPaths, write_report
 from airtoll.store import Result
-
-
-def write_paper(result: Result, directory: Path) -> list[Path]:
-    """`airtoll.report.pages.paper.write_paper`, imported when it is called."""
-    from airtoll.report.pages import paper
-
-    return paper.write_paper(result, directory)
 
 
 def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
@@ -55,7 +49,6 @@ __all__ = [
     "Table",
     "table",
     "write_index",
-    "write_paper",
     "write_papers",
     "write_report",
 ]

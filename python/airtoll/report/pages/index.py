@@ -11,8 +11,8 @@ from airtoll import extras
 from airtoll.published import Publication
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.pages.figure_files import still
 from airtoll.report.pages.page import environment, own, relative
-from airtoll.report.pages.paper import still
 from airtoll.report.parts import answer, figures, publications, sentences
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting

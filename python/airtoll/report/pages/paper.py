@@ -1,76 +1,205 @@
-"""A report's figures and tables for a paper: SVG and PDF, CSV and LaTeX.
+"""Tables and figures for a paper: a LaTeX table per main metric, and the figures of the main metrics as PDF.
 
-The figures are those of the page, in its printed colours. The tables require the LaTeX package booktabs.
+Each table fits the text of an article on A4 or US letter paper. It is a float, or a `longtable` if it is longer than a
+page. The tables require the packages booktabs, longtable and array.
 """
 
-import re
-from collections.abc import Iterable
-from functools import cache
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from airtoll import extras
-from airtoll.report.charts.chart import Chart
-from airtoll.report.charts.forms import colour_names
-from airtoll.report.material import text
+from airtoll.report.material import rows, text
 from airtoll.report.material.data import ReportData
-from airtoll.report.material.grid import Grid, csv_text
-from airtoll.report.pages.drawn import Drawn
-from airtoll.report.pages.tables import Tables
-from airtoll.report.parts import publications
-from airtoll.store import Result
+from airtoll.report.material.grid import Grid
+from airtoll.report.pages.figure_files import FONT, write_figures
+from airtoll.report.parts import averages, curves, engine, explained, sentences
+from airtoll.report.parts.claims import Claims
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.store.durable import make_directory, publish, reporting
 
-FIGURE_WIDTH_PX: Final = 360
-"""The width of a column of a paper at 96 px per inch, including the axis."""
+_TEXT_PT: Final = 345.0
+"""The width of the text of an article in the class's default size of 10 points."""
 
-_STYLE = Path(__file__).parent / "templates" / "report.css"
-_COLOUR = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]+);")
+_GAP_PT: Final = 6.0  # between columns: twice \tabcolsep
+_CHANGE: Final = "Change [95 % CI]"
+_LINES: Final = 35
+"""A table with more lines is a `longtable`: a page has some 55, and a caption takes several."""
 
 
-def write_paper(result: Result, directory: Path) -> list[Path]:
-    """Write every figure as SVG and PDF and every table as CSV and LaTeX, each file atomically; return the paths.
+def write_paper(data: ReportData, directory: Path, font: str = FONT) -> list[Path]:
+    """Write the tables as NAME.tex and the figures of the main metrics as NAME.pdf; return the paths.
 
-    Raises UsageError without the extra `figures`, AirtollError if the result cannot be read or a file cannot be
+    Each file is written atomically. Raises UsageError without the extra `figures`, AirtollError if a file cannot be
     written.
     """
-    vl_convert = extras.require("figures", "writing SVG and PDF files")
-    data = ReportData.of(result)
-    paper = publications.BesidePublication.of(data)
-    files: dict[str, bytes] = {}
-    for chart in Drawn.of(data, paper).charts:
-        spec = still(data, chart)
-        name = chart.id.removeprefix("chart-")
-        files[f"{name}.svg"] = vl_convert.vegalite_to_svg(spec).encode()
-        files[f"{name}.pdf"] = vl_convert.vegalite_to_pdf(spec)
-    for grid in Tables.of(data, paper).grids:
-        files[f"{grid.name}.csv"] = csv_text([grid.columns, *grid.rows]).encode()
-        files[f"{grid.name}.tex"] = latex(grid).encode()
+    figures = write_figures(data, directory, font, kinds=("pdf",), main=True)
+    tables = {f"{grid.name}.tex": latex(grid).encode() for grid in grids(data)}
     with reporting(f"cannot write into {directory}"):
         make_directory(directory.absolute())
-        publish(directory, files)
-    return [directory / name for name in files]
+        publish(directory, tables)
+    return [*figures, *(directory / name for name in tables)]
+
+
+def grids(data: ReportData) -> Iterator[Grid]:
+    """The tables for a paper that have rows: one per main metric, then those of claims, averages, curves and causes."""
+    paper = BesidePublication.of(data)
+    comparison = rows.build(data)
+    found = (
+        *_of_metrics(data, comparison),
+        Claims(data, paper.publication if paper else None).grid(),
+        *averages.grids(data, paper.printed_averages if paper else {}),
+        curves.grid(data),
+        *engine.grids(data),
+        explained.splits(data),
+        *([paper.grid()] if paper else []),
+    )
+    return (grid for grid in found if grid.rows)
+
+
+def _of_metrics(data: ReportData, comparison: rows.Table) -> Iterator[Grid]:
+    """The means and changes of each main metric, one row per flow and level."""
+    several = len(comparison.levels) > 1
+    baseline = text.level(comparison.baseline or "")
+    for metric in data.ranked_metrics:
+        lines = []
+        for row in comparison.rows:
+            if row.metric != metric or not metric.main:
+                continue
+            line = [data.short_flow(row.baseline.cell), text.joined(row.baseline_mean, row.baseline_ci)]
+            if comparison.levels:
+                level = text.level(row.other.cell.security) if row.other else text.MISSING
+                change = (
+                    (row.change, row.change_ci) if metric.relative else (row.difference, row.difference_ci)
+                )
+                line[1:1] = [level] if several else []
+                line += [text.joined(row.other_mean, row.other_ci), text.joined(*change), row.p_holm]
+            lines.append(tuple(line))
+        columns = ["Flow", *(["Security"] if several else []), baseline]
+        if comparison.levels:
+            other = "Mean" if several else text.level(comparison.levels[0])
+            columns += [
+                other,
+                _CHANGE if metric.relative else f"Change, {metric.change_unit} [95 % CI]",
+                "p (Holm)",
+            ]
+        yield Grid(
+            metric.name,
+            f"{metric.title}, {metric.display_unit}",
+            sentences.table_note(data),
+            tuple(columns),
+            tuple(lines),
+            words=2 if several else 1,
+        )
 
 
 def latex(grid: Grid) -> str:
-    """The table as a float for booktabs, with LaTeX's special characters escaped."""
-    places = "l" * grid.words + "r" * (len(grid.columns) - grid.words)
-    lines = [
-        "\\begin{table}",
-        f"  \\caption{{{_tex(grid.title)}}}",
-        f"  \\begin{{tabular}}{{{places}}}",
-        "    \\toprule",
-        f"    {_tex_row(grid.columns)}",
-        "    \\midrule",
-        *(f"    {_tex_row(row)}" for row in grid.rows),
-        "    \\bottomrule",
-        "  \\end{tabular}",
-        "\\end{table}",
-    ]
+    """The table as LaTeX, in several tables if not all of its columns fit the width of the text."""
+    parts = list(_that_fit(grid))
+    return "\n".join(
+        _latex(part, f"tab:{grid.name}{f'-{number}' if number > 1 else ''}")
+        for number, part in enumerate(parts, start=1)
+    )
+
+
+def _that_fit(grid: Grid) -> Iterator[Grid]:
+    """The table; or its columns of words with as many of its other columns as fit, in turn."""
+    least_pt = [max(map(_widest_word_pt, column)) for column in _columns(grid)]
+    words = range(grid.words)
+    parts: list[list[int]] = [[]]
+    for at in range(grid.words, len(grid.columns)):
+        if parts[-1] and not _fits([least_pt[column] for column in (*words, *parts[-1], at)]):
+            parts.append([])
+        parts[-1].append(at)
+    for part in parts:
+        chosen = [*words, *part]
+        columns = tuple(grid.columns[at] for at in chosen)
+        yield replace(grid, columns=columns, rows=tuple(tuple(row[at] for at in chosen) for row in grid.rows))
+
+
+def _fits(widths_pt: Sequence[float]) -> bool:
+    return sum(widths_pt) + _GAP_PT * len(widths_pt) <= _TEXT_PT
+
+
+def _latex(grid: Grid, label: str) -> str:
+    natural_pt = [max(map(_width_pt, column)) for column in _columns(grid)]
+    widths_pt = natural_pt if _fits(natural_pt) else _wrapped_pt(grid, natural_pt)
+    kinds = ["l" if at < grid.words else "r" for at in range(len(grid.columns))]
+    if widths_pt is not natural_pt:
+        kinds = [
+            f">{{\\{_RAGGED[kind]}\\arraybackslash}}p{{{width_pt / _TEXT_PT:.3f}\\linewidth}}"
+            for kind, width_pt in zip(kinds, widths_pt, strict=True)
+        ]
+    line_count = sum(
+        max(math.ceil(_width_pt(cell) / width_pt) for cell, width_pt in zip(row, widths_pt, strict=True))
+        for row in grid.rows
+    )
+    head = [f"  \\caption{{{_tex(text.joined(f'{grid.title}.', grid.note))}}}", f"  \\label{{{label}}}"]
+    columns, body = _tex_row(grid.columns), [f"    {_tex_row(row)}" for row in grid.rows]
+    small = "  \\footnotesize\\setlength{\\tabcolsep}{3pt}"
+    if line_count <= _LINES:
+        lines = [
+            "\\begin{table}",
+            *head,
+            small,
+            f"  \\begin{{tabular}}{{@{{}}{''.join(kinds)}@{{}}}}",
+            "    \\toprule",
+            f"    {columns}",
+            "    \\midrule",
+            *body,
+            "    \\bottomrule",
+            "  \\end{tabular}",
+            "\\end{table}",
+        ]
+    else:
+        lines = [
+            "{",
+            small,
+            f"  \\begin{{longtable}}{{@{{}}{''.join(kinds)}@{{}}}}",
+            *head,
+            "    \\\\",
+            *(f"    \\toprule {columns} \\midrule {end}" for end in ("\\endfirsthead", "\\endhead")),
+            "    \\bottomrule \\endfoot",
+            *body,
+            "  \\end{longtable}",
+            "}",
+        ]
     return "\n".join(lines) + "\n"
 
 
-_TEX = {
+_RAGGED: Final = {"l": "raggedright", "r": "raggedleft"}
+
+
+def _wrapped_pt(grid: Grid, natural_pt: Sequence[float]) -> list[float]:
+    """The widths of columns whose cells have several lines: each holds its longest word, and they fit the text."""
+    least_pt = [max(map(_widest_word_pt, column)) for column in _columns(grid)]
+    rest_pt = max(0.0, _TEXT_PT - _GAP_PT * len(least_pt) - sum(least_pt))
+    wanted_pt = [natural - least for natural, least in zip(natural_pt, least_pt, strict=True)]
+    share = rest_pt / sum(wanted_pt)
+    return [least + wanted * share for least, wanted in zip(least_pt, wanted_pt, strict=True)]
+
+
+def _columns(grid: Grid) -> Iterator[tuple[str, ...]]:
+    return zip(grid.columns, *grid.rows, strict=True)
+
+
+def _widest_word_pt(cell: str) -> float:
+    return max(map(_width_pt, cell.split(" ")))
+
+
+def _width_pt(words: str) -> float:
+    """The width of text in Computer Modern of 8 points, rather too wide than too narrow."""
+    return sum(_CHARACTER_PT.get(character, 6.3 if character.isupper() else 4.6) for character in words)
+
+
+_CHARACTER_PT: Final = {
+    **dict.fromkeys(" .,:;'il|", 3.0),
+    **dict.fromkeys("mMwW%@", 7.9),
+    **dict.fromkeys((text.MINUS, "+", "<", ">", "=", "\N{PLUS-MINUS SIGN}", "\N{INFINITY}"), 7.3),
+}
+
+_TEX: Final = {
     "\\": r"\textbackslash{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "~": r"\textasciitilde{}",
@@ -96,41 +225,3 @@ def _tex(words: str) -> str:
 def _tex_row(cells: Iterable[str]) -> str:
     # LaTeX takes a bracket at the start of a row as an argument of the \\ before it.
     return " & ".join("{}" + _tex(cell) if cell.startswith("[") else _tex(cell) for cell in cells) + r" \\"
-
-
-def still(data: ReportData, chart: Chart) -> dict[str, Any]:
-    """The chart as a picture, with a fixed width and the page's colours for print."""
-    colours = [_colours()[f"level-{level}"] for level in colour_names(data.comparison.levels)]
-    ink, muted, line = (_colours()[name] for name in ("ink", "muted", "line"))
-    axis = {
-        "domainColor": line,
-        "gridColor": line,
-        "tickColor": line,
-        "labelColor": muted,
-        "titleColor": muted,
-        "gridOpacity": 0.6,
-    }
-    config = {
-        "background": "white",
-        "range": {"category": colours, "ordinal": ["white", *colours[1:]]},
-        "view": {"stroke": None},
-        "axis": {**axis, "titleFontWeight": "normal", "labelLimit": 170},
-        "axisX": {"grid": False},
-        "title": {"color": ink, "anchor": "start"},
-        "legend": {
-            "orient": "bottom",
-            "direction": "horizontal",
-            "columns": 4,
-            "labelColor": muted,
-            "titleColor": muted,
-            "titleFontWeight": "normal",
-        },
-        "style": {"expected": {"color": ink}, "zero": {"color": muted, "strokeDash": [3, 3]}},
-    }
-    return {**chart.spec, "width": FIGURE_WIDTH_PX, "autosize": "pad", "config": config}
-
-
-@cache
-def _colours() -> dict[str, str]:
-    """The page's print colours by name: the last definition of each colour in the style sheet."""
-    return dict(_COLOUR.findall(_STYLE.read_text(encoding="utf-8")))
