@@ -161,7 +161,7 @@ def test_run_and_report(airtoll: Airtoll, result: Path) -> None:
     of_run = json.loads(result.with_name("run.json").read_text())
     of_report = told(airtoll, "report", result)
     assert of_report["index"] is None
-    assert of_report["reports"] == [{**of_run, "paper": []}]
+    assert of_report["reports"] == [{**of_run, "paper": [], "figures": []}]
     assert of_run["runs"] == {
         "planned": 4,
         "finished": 4,

@@ -261,8 +261,8 @@ class Claims:
         """The table of the `leading` claims."""
         further = self.further
         which = (
-            f"The table has {len(self.leading)} of them: first the claims of the study, then those about security, of "
-            "these first the claims about the primary metric. Claims with a decision precede the others."
+            f"The table has {len(self.leading)} of them: those of the study, then those about security, with the "
+            "primary metric first. Claims that were not measured or cannot be tested are last."
         )
         note = f"{self._counts(self.judged)}. {which if further else self._terms}"
         return self._grid("claims", self._title, note, self.leading)
