@@ -9,7 +9,7 @@ from report_fakes import Make, exactly, make_plan
 from airtoll.published import names, published
 from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
-from airtoll.report.parts.claims import NOT_MEASURED, Claims, Judged
+from airtoll.report.parts.claims import CONTRADICTED, NOT_MEASURED, Claims, Judged
 from airtoll.report.parts.statements import Statement, of_publication
 from airtoll.study.cell import Run
 from airtoll.study.claims import ClaimTable
@@ -232,7 +232,7 @@ def test_claims_of_a_paper_and_of_the_study_are_one_family(make: Make) -> None:
 
 
 def test_at_most_ten_claims_stand_after_the_figures_and_the_others_are_folded(make: Make) -> None:
-    """The claim of the study is first, then claims about security; claims that were not measured are not among them."""
+    """The claim of the study is first, then contradicted claims, then those about security; all are measured."""
     plan = make_plan(
         sizes=(384, 896, 1408), repeats=3, rates=("mcs15",), study="kolahi-11n-udp", factors=KOLAHI
     ).model_copy(update={"claims": (ClaimTable.model_validate({**OPEN_BETTER, "metric": "throughput"}),)})
@@ -242,8 +242,9 @@ def test_at_most_ten_claims_stand_after_the_figures_and_the_others_are_folded(ma
     assert len(claims.leading) == 10
     assert claims.leading[0].sources[0].of_study
     assert NOT_MEASURED not in {one.verdict for one in claims.leading}
-    security = [one.statement.compares("security") for one in claims.leading]
-    assert security == sorted(security, reverse=True)
+    rank = [(one.verdict in CONTRADICTED, one.statement.compares("security")) for one in claims.leading[1:]]
+    assert rank == sorted(rank, reverse=True)
+    assert {True, False} == {contradicted for contradicted, _ in rank}
     assert sorted(map(id, (*claims.leading, *claims.further))) == sorted(map(id, claims.judged))
     assert set(claims.leading_grid().rows) | set(claims.further_grid().rows) == set(claims.grid().rows)
 

@@ -54,6 +54,9 @@ ChangeOutcome = Literal["claimed", "otherwise", "irrelevant", "open"]
 """The meaning of a change for a claim. open: the change is not resolved. A claim of equality has no irrelevant changes:
 a change within its limit is the claimed one."""
 
+CONTRADICTED: Final[tuple[ClaimResult, ...]] = ("opposite", "mixed", "other size")
+"""The verdicts on claims that a result contradicts in direction or size, or under some conditions."""
+
 LEADING: Final = 10
 """A report shows at most this many claims; the others are folded."""
 
@@ -261,8 +264,9 @@ class Claims:
         """The table of the `leading` claims."""
         further = self.further
         which = (
-            f"The table has {len(self.leading)} of them: those of the study, then those about security, with the "
-            "primary metric first. Claims that were not measured or cannot be tested are last."
+            f"The table has {len(self.leading)} of them: those of the study, then those that the result contradicts, "
+            "then those about security, with the primary metric first. Claims that were not measured or cannot be "
+            "tested are last."
         )
         note = f"{self._counts(self.judged)}. {which if further else self._terms}"
         return self._grid("claims", self._title, note, self.leading)
@@ -288,6 +292,7 @@ class Claims:
         return (
             one.verdict in (NOT_MEASURED, UNTESTABLE),
             not any(source.of_study for source in one.sources),
+            one.verdict not in CONTRADICTED,
             not one.statement.compares("security"),
             metric != self.data.primary,
             not metric.main,
