@@ -1,6 +1,8 @@
 """JSON that others wrote: its shape is checked as a whole before anything is read from it."""
 
-from typing import TypeVar
+import json
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,8 +20,40 @@ def read_json(shape: TypeAdapter[_Shape], text: bytes | str, name: str) -> _Shap
         raise AirtollError(f"{name}: {first_fault(error)}") from None
 
 
+_WANTED: Final[Mapping[str, str]] = {
+    "missing": "is missing",
+    "extra_forbidden": "unknown key",
+    "json_invalid": "is not JSON",
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "expected a whole number"
+    ),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "expected a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
+    "string_type": "expected text",
+    **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "expected an object"),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"),
+        "expected a time with its time zone",
+    ),
+    "greater_than": "expected a value above {gt}",
+    "greater_than_equal": "expected at least {ge}",
+    "less_than": "expected a value below {lt}",
+    "less_than_equal": "expected at most {le}",
+    "literal_error": "expected {expected}",
+    "value_error": "{error}",
+}
+"""The expected value by pydantic's name of an error. Pydantic's own texts are for programmers."""
+
+_SHOWN: Final = 40
+"""Characters of an invalid value that a message shows."""
+
+
 def first_fault(error: ValidationError) -> str:
-    """The place and the message of the first error in a document, in one line."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    """The place of the first invalid value in a document, the expected value and the invalid one, in one line."""
+    first = error.errors(include_url=False)[0]
+    wanted = _WANTED.get(first["type"], "is invalid").format_map(first.get("ctx", {}))
+    if wanted.startswith("expected") and isinstance(got := first["input"], str | int | float | None):
+        wanted += f", got {one_line(json.dumps(got, ensure_ascii=False), most=_SHOWN)}"
     place = ".".join(str(step) for step in first["loc"])
-    return one_line(": ".join(filter(None, (place, first["msg"]))), most=300)
+    return one_line(": ".join(filter(None, (place, wanted))), most=300)

@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from airtoll.documents import first_fault
 from airtoll.errors import UsageError
-from airtoll.rtl.results import Group, TargetName, first_fault
+from airtoll.rtl.results import Group, TargetName
 from airtoll.study.toml import read_toml
 
 SYN: Final = Path(__file__).resolve().parent

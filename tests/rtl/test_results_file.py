@@ -14,10 +14,10 @@ from airtoll.rtl import Results, amend, default_file, load
     ("content", "fault"),
     [
         ("{", "invalid JSON"),
-        ("[]", "should be"),
-        ('{"schema_version": 2}', "schema_version: Input should be 1"),
-        ('{"points": {"a": {}}}', "points.a.title: Field required"),
-        ('{"point": {}}', "point: Extra inputs"),
+        ("[]", "expected an object"),
+        ('{"schema_version": 2}', "schema_version: expected 1, got 2"),
+        ('{"points": {"a": {}}}', "points.a.title: is missing"),
+        ('{"point": {}}', "point: unknown key"),
         (b"\xff", "invalid JSON"),
     ],
 )
