@@ -462,7 +462,7 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
     again = Result.open(result.directory)
     assert again.plan == plan
     assert [record.run for record in again.records()] == [plan.runs[0]]
-    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 8"):
+    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 9"):
         Result.resume(result.directory, STUDY, plan)
 
 

@@ -13,7 +13,7 @@ from airtoll.documents import first_fault
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 """Version of the complete result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -23,7 +23,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # Keys of later versions have defaults that describe results of earlier versions.
-    schema_version: Literal[1, 2, 3, 4, 5, 6, 7, 8] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 

@@ -11,11 +11,13 @@ from airtoll.study import factors
 from airtoll.study.claims import ClaimTable
 from airtoll.study.factors import (
     AP_FACTORS,
+    UNKNOWN,
     CryptoAt,
     Direction,
     GuardInterval,
     Ip,
     Offered,
+    OrUnknown,
     Phy,
     Snr,
     StackName,
@@ -50,14 +52,15 @@ class Cell(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     lab: str
-    topology: Topology
-    phy: Phy
-    bandwidth: Count  # MHz
-    gi: GuardInterval
-    rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht
-    transport: Transport
-    ip: Ip
-    packet_size: Count  # bytes: payload of a UDP datagram, or size of one write to a TCP socket
+    topology: Annotated[Topology, OrUnknown()]
+    phy: Annotated[Phy, OrUnknown()]
+    bandwidth: Annotated[Count, OrUnknown()]  # MHz
+    gi: Annotated[GuardInterval, OrUnknown()]
+    rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht; "auto", "unknown"
+    transport: Annotated[Transport, OrUnknown()]
+    ip: Annotated[Ip, OrUnknown()]
+    # Bytes: payload of a UDP datagram, or size of one write to a TCP socket.
+    packet_size: Annotated[Count, OrUnknown()]
     security: Security
     # Factors with a default were added after the first version. A digest omits them at their default (see plan).
     # Spatial streams; ht rates from mcs8 imply their own number.
@@ -74,6 +77,11 @@ class Cell(BaseModel):
     def sealed_at(self) -> Literal["host", "card"]:
         """The place where the cell's frames are sealed and opened."""
         return sealed_at(self.crypto_at, self.security)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The factors whose level is not known. A prediction requires all of them."""
+        return tuple(name for name in type(self).model_fields if getattr(self, name) == UNKNOWN)
 
     @property
     def ap_setting(self) -> tuple[Any, ...]:

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from airtoll.study import phys
 from airtoll.study.phys import PHYS
@@ -61,6 +63,26 @@ StackName = str
 
 Snr = float | Literal["none"]
 """Signal-to-noise ratio in dB; none: no frame is lost to noise."""
+
+UNKNOWN: Final = "unknown"
+"""The level of a factor that neither an imported file nor its owner tells. Only cells of imported results have it."""
+
+
+class OrUnknown:
+    """Adds UNKNOWN to the type of a factor in a record. The type for code is that of known levels: labs, which rely on
+    it, never measure imported cells.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        known = handler(source)
+        return core_schema.union_schema([core_schema.literal_schema([UNKNOWN]), known], mode="left_to_right")
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        known = handler(schema)
+        return known if "anyOf" in known else {"anyOf": [{"const": UNKNOWN, "type": "string"}, known]}
+
 
 # Types of one level of each factor in a study file.
 SecurityLevel = Security
@@ -135,6 +157,8 @@ class Factor:
 
     def phrase_of(self, level: Any) -> str:
         """A level as text of a report."""
+        if level == UNKNOWN:
+            return f"{self.name.replace('_', ' ')} unknown"
         return self.named[level] if level in self.named else self.phrase.format(level)
 
 

@@ -6,13 +6,20 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from airtoll.study.cell import Cell
-from airtoll.study.factors import FORMER_FACTORS, level_text
+from airtoll.study.factors import FORMER_FACTORS, UNKNOWN, level_text
 from airtoll.study.quantity import Quantity, one_of, plain_number, show
 from airtoll.study.schema import QuickFactors
 from airtoll.study.values import did_you_mean, fate_of
 
 AUTO_RATE: Final = "auto"
 """The rate of a link whose stations choose it per frame. Only imported results may have it, never a study."""
+
+REQUIRED: Final = frozenset(
+    name
+    for name, field in Cell.model_fields.items()
+    if field.is_required() and name not in ("lab", "security")
+)
+"""The factors that every cell names, and whose level may be unknown in an imported result."""
 
 CELL_FACTORS: Final = tuple(Cell.model_fields)
 """The factors of a cell, including the lab."""
@@ -36,6 +43,8 @@ def parse_level(factor: str, text: str) -> Any:
     """
     check_factor(factor)
     if factor == "lab" or (factor == "rate" and text == AUTO_RATE):
+        return text
+    if text == UNKNOWN and factor in REQUIRED:
         return text
     value = plain_number(text)
     if factor == "packet_size":

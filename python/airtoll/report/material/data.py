@@ -389,7 +389,9 @@ class ReportData:
         if self.lab == "sim" or (self.lab == "imported" and self.publication is None):
             return {}
         return {
-            run.run.cell: self.model.case(run.run.cell, _load_mbps(run)) for run in reversed(self.counting)
+            run.run.cell: self.model.case(run.run.cell, _load_mbps(run))
+            for run in reversed(self.counting)
+            if not run.run.cell.unknown
         }
 
     @cached_property

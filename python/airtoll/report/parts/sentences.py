@@ -167,6 +167,12 @@ def _imported(data: ReportData) -> Iterator[str]:
         f"{f'; {discarded} of the tests are discarded as warm-up' if discarded else ''}. The order of the runs, their "
         "warm-up and their load are those of the measurement. The runs of a block are compared with each other."
     )
+    unknown = dict.fromkeys(name for run in data.runs for name in run.run.cell.unknown)
+    if unknown:
+        yield (
+            f"Neither the files nor their owner told the levels of {', '.join(unknown)}. The model predicts only cells "
+            "whose levels are all known."
+        )
 
 
 def _measured(probe: str) -> str:
