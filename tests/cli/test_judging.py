@@ -304,6 +304,53 @@ def test_imported_files_can_be_reported_compared_and_held_to_rules(airtoll: Airt
     assert airtoll("metrics", "first").returncode == 0
 
 
+def test_the_names_of_files_tell_their_levels(airtoll: Airtoll, tmp_path: Path) -> None:
+    report = json.loads((RECORDED / "iperf3-tcp-client.json").read_text())
+    for security in ("open", "ccmp"):
+        report["start"]["cookie"] = security
+        (tmp_path / f"{security}.json").write_text(json.dumps(report))
+    done = airtoll("import", "open.json", "ccmp.json", "--level", "topology=wired-ap", "--out", "result")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1] == "0002-tcp-ipv4-1408-ccmp: ccmp.json: valid (security=ccmp from its name)"
+    assert "From the names: security=open or ccmp" in lines
+    assert "From the contents: direction=up, ip=ipv4, offered=max, packet_size=1408 B, transport=tcp" in lines
+    assert any(line.startswith("Unknown: phy, bandwidth, gi, rate. Comparisons work") for line in lines)
+    (command,) = [
+        line.partition(": airtoll ")[2] for line in lines if line.startswith("To correct a level: ")
+    ]
+    compared = airtoll("report", "result")
+    assert "TCP IPv4 1408 B" in compared.stdout
+    text = " ".join((tmp_path / "result" / "report.md").read_text().split())
+    assert "Neither the files nor their owner told the levels of phy, bandwidth, gi, rate." in text
+    assert airtoll("gate", "result", "--rule", "throughput >= 25 Mbit/s").returncode == 0
+    for name, level in (("phy", "ofdm"), ("bandwidth", "20"), ("gi", "long"), ("rate", "54")):
+        command = command.replace(f"{name}=LEVEL", f"{name}={level}")
+    corrected = airtoll(*command.split())
+    assert corrected.returncode == 0, corrected.stderr
+    assert "result-corrected: 2 runs, 0 of them invalid" in corrected.stdout
+    again = airtoll("import", "open.json", "--out", "result")
+    assert again.stderr.strip() == "airtoll: result is not empty: give another --out"
+    assert airtoll("import", "open.json").returncode == 0
+    assert len(list((tmp_path / "results").glob("import-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("iperf3-udp-loss-179-percent.json", "loss <= 50 %"),
+        ("iperf3-udp-negative-loss.json", "loss <= 60 %"),
+        ("iperf3-udp-jitter-clock-offset.json", "jitter <= 1e12 ms"),
+        ("iperf2-udp-negative-lost.txt", "loss <= 1 %"),
+    ],
+)
+def test_a_gate_on_a_figure_that_contradicts_itself_fails(airtoll: Airtoll, name: str, rule: str) -> None:
+    done = airtoll("import", RECORDED / "cases" / name, "--security", "open", "--out", "result")
+    assert done.returncode == 0, done.stderr
+    gate = airtoll("gate", "result", "--rule", rule)
+    assert gate.returncode != 0, gate.stdout
+
+
 def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) -> None:
     for name in ("tcp_download.flent.gz", "iperf3-udp-client.json", "irtt.json.gz"):
         (tmp_path / name).write_bytes((RECORDED / name).read_bytes())
@@ -326,7 +373,7 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
     ("arguments", "words"),
     [
         (["--out", "x"], "no files to import"),
-        (["FILE", "--out", "x"], "missing levels: topology, phy, bandwidth, gi, rate, security"),
+        (["FILE", "--out", "x"], "does not tell the security level: give --security LEVEL"),
         (["FILE", "--out", "x", "--level", "phy"], "--level: 'phy' is not FACTOR=LEVEL"),
         (["FILE", "--out", "x", "--level", "fy=ht"], "--level: fy: 'fy' is not a factor"),
         (["FILE", "--out", "x", "--security", "wpa3"], "--security: security: 'wpa3' is not allowed"),

@@ -6,7 +6,6 @@ import json
 import math
 import re
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,13 @@ def refusal(file: Path) -> str:
         (b"/" * 10_000 + b"\n", "is not a file that airtoll imports"),
         (b"PING\n\x00\x01\x02", "line 2: contains binary data"),
         (bytes.fromhex("0a0d0d0a1c000000"), "is a capture: export its fields with tshark"),
-        (b'{"start": {}, "intervals": [], "end": {}}', "start.version: Field required"),
+        (b'{"start": {}, "intervals": [], "end": {}}', "start.version: is missing"),
         (b"[" * 100_000, "line 1: is longer than 16384 characters"),
         (b'{"event":"start","data":{}}\n{"event":"inter', "line 2: is truncated or not JSON"),
-        (b'{"version": 3, "metadata": {}, "raw_values": {}}', "flent file format 3; airtoll reads only 4"),
+        (
+            b'{"version": 5, "metadata": {}, "results": {}, "x_values": []}',
+            "flent file format 5: expected 1 to 4",
+        ),
         (b"\x1f\x8b\x08\x00 no gzip", "cannot be unpacked"),
         (gzip.compress(b'{"a": 1}', mtime=0)[:-4], "cannot be unpacked"),
         (b"BZh9 no bzip2", "cannot be unpacked"),
@@ -222,8 +224,8 @@ def test_a_number_of_any_size_is_read_or_refused(odd: bytes) -> None:
         found = list(re.finditer(rb"\d+", text[:4_000]))
         for at in found[:: max(1, len(found) // 5)]:
             content = text[: at.start()] + odd + text[at.end() :]
-            document = files.Document(name, content, content, datetime.now(UTC))
             with contextlib.suppress(UsageError):
+                document = files.Document(name, files.decoded(content, name))
                 for reading in format_of(document).read(document, Asked()):
                     values = [sample.value for m in reading.measurements.values() for sample in m.samples]
                     assert all(value is None or math.isfinite(value) for value in values)

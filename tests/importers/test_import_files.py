@@ -12,7 +12,7 @@ from recorded_files import LEVELS, RECORDED, Import, numbers
 
 from airtoll.errors import UsageError
 from airtoll.store import Result
-from airtoll.store.importers import Given, import_files
+from airtoll.store.importers import Given, import_files, levels_in_name
 
 
 def told(name: str) -> dict[str, Any]:
@@ -151,9 +151,7 @@ def test_round_trips_under_flents_load_are_kept_apart(imported: Import) -> None:
     assert max(idle) < 1 < sorted(loaded)[len(loaded) // 2]  # ms: the shaper's queue holds 20 ms
 
 
-def test_flent_ping_requires_transport_and_packet_size(imported: Import) -> None:
-    with pytest.raises(UsageError, match="missing levels: transport, packet_size"):
-        imported("ping.flent.gz")
+def test_flent_ping_has_neither_transport_nor_packet_size(imported: Import) -> None:
     result = imported("ping.flent.gz", transport="udp", packet_size=64)
     owd = told("ping.flent.gz")["metadata"]["SERIES_META"]["Ping (ms) UDP"]
     assert numbers(result)["rtt"] == pytest.approx(owd["RTT_MEDIAN"], rel=1e-4)
@@ -244,10 +242,45 @@ def test_invalid_levels_are_refused(imported: Import, levels: dict[str, Any], wo
 
 def test_only_levels_implied_by_the_phy_are_assumed(tmp_path: Path) -> None:
     file = RECORDED / "iperf3-tcp-client.json"
-    with pytest.raises(
-        UsageError, match=r"missing levels: topology, phy, bandwidth, gi, rate, security: give --level"
-    ):
-        import_files([Given(file)], tmp_path / "none", "None")
     some = {"security": "open", "topology": "wired-ap", "phy": "ofdm", "rate": "auto"}
     (record,) = import_files([Given(file, some)], tmp_path / "some", "Some")
     assert (record.run.cell.bandwidth, record.run.cell.gi, record.run.cell.rate) == (20, "long", "auto")
+
+
+def test_only_the_security_must_be_told(tmp_path: Path) -> None:
+    file = RECORDED / "iperf3-tcp-client.json"
+    with pytest.raises(UsageError, match="does not tell the security level: give --security LEVEL"):
+        import_files([Given(file)], tmp_path / "none", "None")
+    (record,) = import_files([Given(file, {"security": "open"})], tmp_path / "result", "Open")
+    assert record.run.cell.unknown == ("topology", "phy", "bandwidth", "gi", "rate")
+    assert record.link["levels_unknown"] == list(record.run.cell.unknown)
+    assert Result.open(tmp_path / "result").verify() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("open.json", {"security": "open"}),
+        ("home_11ac-80MHz_WPA2.json", {"security": "ccmp", "phy": "vht", "bandwidth": 80}),
+        ("wpa3-192.txt", {"security": "wpa3-192"}),
+        ("WPA3 SAE mcs7.txt", {"security": "sae", "rate": "mcs7"}),
+        ("ccmp/run-1.json", {"security": "ccmp"}),
+        ("ccmp/open.json", {"security": "open"}),
+        ("open-vs-ccmp.json", {}),
+        ("reopened.json", {}),
+        ("wep.txt", {"security": "wep104"}),
+    ],
+)
+def test_the_name_of_a_file_tells_levels(name: str, levels: Mapping[str, Any]) -> None:
+    assert levels_in_name(Path(name)) == levels
+
+
+def test_levels_of_file_owner_and_study_replace_those_of_the_name(tmp_path: Path) -> None:
+    file = tmp_path / "ccmp-vht.json"
+    file.write_bytes((RECORDED / "iperf3-tcp-client.json").read_bytes())
+    (record,) = import_files([Given(file, {"security": "open"})], tmp_path / "result", "Owner")
+    assert (record.run.cell.security, record.run.cell.phy) == ("open", "vht")
+    assert record.link["levels_by_name"] == ["phy"]
+    file = file.rename(tmp_path / "open-ht-80mhz.json")
+    with pytest.raises(UsageError, match=r"from the name of the file: security, phy, bandwidth"):
+        import_files([Given(file)], tmp_path / "wrong", "Wrong")

@@ -67,7 +67,7 @@ def test_a_study_gives_the_levels_that_are_the_same_in_all_its_cells(tmp_path: P
 
 
 def test_a_level_that_varies_in_the_study_must_be_given(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="missing levels: security"):
+    with pytest.raises(UsageError, match="does not tell the security level"):
         imported(tmp_path / "result", Given(JPERF), study=TEPSIC)
 
 

@@ -12,7 +12,7 @@ from socket import socket
 from statistics import median
 
 import pytest
-from recorded_files import LEVELS, by_run, numbers
+from recorded_files import by_run, numbers
 
 from airtoll.store import Result
 from airtoll.store.importers import Given, import_files
@@ -32,7 +32,7 @@ def printed(*command: str) -> bytes:
 def imported(directory: Path, output: bytes, **levels: object) -> Result:
     file = directory / "output.txt"
     file.write_bytes(output)
-    import_files([Given(file, {**LEVELS, **levels})], directory / "result", "Imported")
+    import_files([Given(file, {"security": "open", **levels})], directory / "result", "Imported")
     return Result.open(directory / "result")
 
 

@@ -1,22 +1,24 @@
 """`airtoll import`: converts files of other tools into a result directory."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
 from airtoll.published import published
 from airtoll.report.material import text
-from airtoll.store.importers import Given, given_level, import_files, read_table
-from airtoll.study import find_study, load_study
+from airtoll.store import RunRecord, default_directory
+from airtoll.store.importers import Given, given_level, import_files, levels_in_name, read_table
+from airtoll.study import find_study, level_text, load_study
 
 
 def import_into(
     files: Sequence[Path],
-    out: Path,
+    out: Path | None,
     *,
     title: str | None,
     security: Sequence[str],
@@ -27,7 +29,8 @@ def import_into(
     shared_clocks: bool,
     as_json: bool,
 ) -> None:
-    """Write the result and print the run and the verdict of each test."""
+    """Write the result and print the run, the verdict and the origin of the levels of each test."""
+    out = out or default_directory("import")
     repeated = None if study is None else load_study(find_study(published(study).name))
     given = _with_security(_with_table(files, table), security)
     for_all = _distinct([given_level(level, "--level") for level in levels])
@@ -47,6 +50,8 @@ def import_into(
                 "discarded": record.run.discard,
                 "valid": record.verdict.valid,
                 "reasons": record.verdict.reasons,
+                "spoiled": record.verdict.spoiled,
+                "levels": {key: record.link[key] for key in _ORIGINS if key in record.link},
             }
             for record in records
         ]
@@ -57,14 +62,73 @@ def import_into(
     discarded = [record for record in records if record.run.discard]
     for record in records:
         verdict = "valid" if record.verdict.valid else f"invalid: {'; '.join(record.verdict.reasons)}"
+        verdict += "".join(
+            f"; {metric} does not count: {why}" for metric, why in record.verdict.spoiled.items()
+        )
+        guessed = [f"{name}={getattr(record.run.cell, name)}" for name in _factors(record, "levels_by_name")]
+        verdict += f" ({', '.join(guessed)} from its name)" if guessed else ""
         test = f", test {record.link['test']}" if "test" in record.link else ""
         console.print(
             f"{record.run.id}: {record.link['file']}{test}: {'discarded, ' * record.run.discard}{verdict}"
         )
+    options = ["--out", f"{out}-corrected", *(word for level in levels for word in ("--level", level))]
+    options += [] if study is None else ["--study", study]
+    options += ["--discard-first", str(discard_first)] if discard_first else []
+    options += ["--shared-clocks"] if shared_clocks else []
+    for line in _origins(given, records, options if table is None else None):
+        console.print(line)
     and_discarded = f", {len(discarded)} discarded" if discarded else ""
     console.print(
         f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid{and_discarded}"
     )
+
+
+_ORIGINS: Final = {
+    "levels_by_name": "From the names",
+    "levels_by_file": "From the contents",
+    "levels_by_owner": "Given",
+    "levels_by_study": "From the study",
+}
+"""The keys of a run's link with the origins of its levels, in the order of the text."""
+
+_MOST_LEVELS: Final = 4
+"""Levels of a factor that the text lists."""
+
+
+def _origins(
+    files: Sequence[Given], records: Sequence[RunRecord], options: Sequence[str] | None
+) -> Iterator[str]:
+    """The origin of the levels, and the command that corrects them, if some are guessed or unknown.
+
+    `options` are the other options of that command; None if a table has the levels.
+    """
+    is_guessed = any("levels_by_name" in record.link for record in records)
+    unknown = dict.fromkeys(name for record in records for name in record.run.cell.unknown)
+    if is_guessed:
+        for key, origin in _ORIGINS.items():
+            levels: dict[str, dict[str, None]] = {}
+            for record in records:
+                for name in _factors(record, key):
+                    levels.setdefault(name, {})[level_text(name, getattr(record.run.cell, name))] = None
+            if levels:
+                yield f"{origin}: {', '.join(_listed(name, texts) for name, texts in levels.items())}"
+    if unknown:
+        yield f"Unknown: {', '.join(unknown)}. Comparisons work without these levels; predictions require them."
+    if (is_guessed or unknown) and options is not None:
+        security = [{**levels_in_name(each.path), **each.levels}.get("security", "LEVEL") for each in files]
+        told = security if len(set(security)) > 1 else security[:1]
+        words = [*(shlex.quote(str(each.path)) for each in files), *map(shlex.quote, options)]
+        words += [f"--security {level}" for level in told] + [f"--level {name}=LEVEL" for name in unknown]
+        yield f"To correct a level: airtoll import {' '.join(words)}"
+
+
+def _factors(record: RunRecord, key: str) -> Sequence[str]:
+    names: Any = record.link.get(key, ())
+    return tuple(names)
+
+
+def _listed(name: str, texts: Collection[str]) -> str:
+    return f"{name}={' or '.join(texts)}" if len(texts) <= _MOST_LEVELS else f"{name}, {len(texts)} levels"
 
 
 def _with_table(files: Sequence[Path], table: Path | None) -> list[Given]:

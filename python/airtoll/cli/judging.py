@@ -141,7 +141,13 @@ def gate(
     help="Files of iperf3, iperf 2, JPerf, irtt, flent, netperf, ping, Wireshark or tshark; compressed or not. "
     "Default: all files in the table of --levels.",
 )
-@click.option("--out", type=DIRECTORY, metavar="DIR", required=True, help="Result directory.")
+@click.option(
+    "--out",
+    type=DIRECTORY,
+    metavar="DIR",
+    show_default="results/import-TIME",
+    help="Result directory; must be new or empty.",
+)
 @click.option("--title", metavar="TITLE", help="Title of the result.")
 @click.option(
     "--study",
@@ -152,14 +158,15 @@ def gate(
     "--security",
     metavar="LEVEL",
     multiple=True,
-    help="Security level of all files; or given once per file, in their order.",
+    help="Security level of all files; or given once per file, in their order. Default: the level in the file's name, "
+    "such as ccmp.json or home-wpa2.txt.",
 )
 @click.option(
     "--level",
     "levels",
     metavar="FACTOR=LEVEL",
     multiple=True,
-    help="A level that the files do not contain, such as phy=ht; may be given repeatedly.",
+    help="A level that the files do not contain, such as phy=ht; may be given repeatedly. Other levels are unknown.",
 )
 @click.option(
     "--levels",
@@ -180,7 +187,7 @@ def gate(
 @json_option
 def import_(
     files: tuple[Path, ...],
-    out: Path,
+    out: Path | None,
     title: str | None,
     security: tuple[str, ...],
     levels: tuple[str, ...],

@@ -8,6 +8,7 @@ whole milliseconds, and `<1ms` counts as 0.5 ms, the middle of the interval.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv6Address
 from typing import Final
 
 from airtoll.errors import AirtollError
@@ -18,37 +19,63 @@ from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.factors import Ip
 
 REPLY: Final = re.compile(
-    r"^(?:\[(\d{1,10}\.\d{1,6})\] )?(\d{1,6}) bytes from (\S.*?)[:,] (?:icmp_)?seq=(\d{1,9})(?: (?:ttl|hlim)=\d+)? "
-    r"time=(\d{1,9}(?:\.\d{1,9})?) ms(.*)$"
+    r"^(?:\[(\d{1,10}\.\d{1,6})\] )?(\d{1,6}) \S{1,20} \S{1,20} (\S.*?) ?[:,] (?:icmp_)?(?:seq|req)=(\d{1,9})"
+    r"(?: (?:ttl|hlim|ident)=\d+)* \S{1,20}=(\d{1,9}(?:\.\d{1,9})?) ms(.*)$"
 )
-"""A reply as Linux, macOS and BSD print it: time of day, octets, address, number, milliseconds, remarks."""
+"""A reply as Linux, macOS and BSD print it: time of day, octets, address, number, milliseconds, remarks. iputils
+translates the words."""
 
 SUMMARY: Final = re.compile(
-    r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(?:.*, time (\d{1,12})ms)?"
+    r"^(\d{1,9}) [^\d,%]{3,60}, (\d{1,9}) [^\d,%]{2,60}(?:,.*?(?:, [^\d,%]{1,20} (\d{1,12}) ?ms)?(?:, pipe \d+)? *)?$"
 )
 """The statistics of the same: sent, received, milliseconds."""
 
-SUMMARY_OF_WINDOWS: Final = re.compile(
-    r"^ *[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9}),[^=]{1,40}= ?(\d{1,9})\b(?!ms)"
+# Windows translates all words, its units and the spaces between them. ASCII stays: digits, `=`, `<`, `TTL=`.
+_IPV4_REPLY: Final = re.compile(
+    r"(?<![\d.])((?:\d{1,3}\.){3}\d{1,3})(?![\d.])[^=<]{1,80}= ?(\d{1,6})[^\d=<]{1,40}([=<]) ?(\d{1,9})[^\d=<]{1,20}"
+    r"TTL=\d{1,3}\W*$",
+    re.ASCII,
 )
-"""The statistics of Windows in any language: sent, received, lost."""
-
-_OF_WINDOWS: Final = re.compile(
-    r"^(?=.*?((?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:.%]*)).*?: ?"
-    r"(?:\S{1,20}?=(\d{1,6}) )?[^\s=<]{1,20}([=<]) ?(\d{1,9}) ?ms(?: TTL=\d+)? *$"
+_IPV6_REPLY: Final = re.compile(
+    r"(?<![\w:.])([0-9a-fA-F:]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*)(?:%\w{1,16})?(?![\w.])[^=<]{0,60}:[^=<\d]{1,40}()([=<]) ?"
+    r"(\d{1,9}) ?[^\s\d=<>,;:/]{1,12}\W*$",
+    re.ASCII,
 )
+_NUMBER: Final = re.compile(r"= ?(\d{1,9})(?!\d)", re.ASCII)
 _LONGEST: Final = 300
-"""Limit of a reply of Windows, whose form is so general that long lines of other tools would take long."""
+"""Limit of a line of Windows, whose form is so general that long lines of other tools would take long."""
 
 
 def reply_of_windows(line: str) -> re.Match[str] | None:
-    """A reply as Windows prints it in any language: address, octets, "=" or "<", milliseconds."""
-    return _OF_WINDOWS.match(line) if len(line) <= _LONGEST else None
+    """A reply as Windows prints it in any language: address, octets (IPv4), "=" or "<", milliseconds."""
+    if len(line) > _LONGEST or ("=" not in line and "<" not in line):
+        return None
+    found = _IPV4_REPLY.search(line)
+    if found is None and (found := _IPV6_REPLY.search(line)) is not None:
+        try:
+            IPv6Address(found[1].rstrip(":") if found[1].count("::") == 0 else found[1].removesuffix(":"))
+        except ValueError:
+            return None
+    return found
 
 
 def round_trip_ms(reply: re.Match[str]) -> float:
     """The round-trip time in a reply of Windows."""
     return int(reply[4]) / 2 if reply[3] == "<" else float(reply[4])
+
+
+def statistics(line: str) -> tuple[int, int, int | None] | None:
+    """Sent, received and milliseconds in the statistics of ping; None for another line.
+
+    Windows prints an indented line with three numbers in any language: sent, received, and the lost rest.
+    """
+    if found := SUMMARY.match(line):
+        return int(found[1]), int(found[2]), int(found[3]) if found[3] else None
+    if len(line) <= _LONGEST and line.count("=") == 3:
+        sent, received, lost = ([int(number) for number in _NUMBER.findall(line)] + [0, 0, 0])[:3]
+        if sent > 0 and sent == received + lost:
+            return sent, received, None
+    return None
 
 
 INTERVAL_S: Final[Mapping[OperatingSystem, float]] = {"linux": 0.1, "macos": 0.1, "windows": 1.0}
@@ -92,8 +119,8 @@ def measure(host: Host, address: str, ip: Ip, size_b: int, window: Window) -> Me
 def _totals(text: str) -> tuple[int, int] | None:
     """The numbers of requests and replies in the statistics of ping; None if its output is incomplete."""
     for line in text.splitlines():
-        if found := SUMMARY.match(line) or SUMMARY_OF_WINDOWS.match(line):
-            return int(found[1]), int(found[2])
+        if (found := statistics(line)) is not None:
+            return found[:2]
     return None
 
 

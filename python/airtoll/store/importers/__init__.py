@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import tomli_w
 
@@ -24,17 +24,18 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.store.importers.cells import (
     LAB,
     Given,
-    cell_of,
+    Told,
     given_level,
+    levels_in_name,
     read_table,
     single_levels,
-    sources,
     swapped,
 )
-from airtoll.store.importers.files import Document, read_document
-from airtoll.store.importers.formats import FORMATS, format_of
+from airtoll.store.importers.files import File, read_file
+from airtoll.store.importers.formats import FORMATS, format_of, tool_of
+from airtoll.store.importers.plausible import contradictions, too_fast
 from airtoll.store.importers.reading import Asked, Reading
-from airtoll.store.records import RunRecord, Versions, as_facts
+from airtoll.store.records import RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
@@ -60,6 +61,7 @@ class Planned:
     given: Given
     at: int  # position of the test in its file, from 0
     tests: int  # in the file
+    told: Told
     cell: Cell
     reading: Reading  # without its measurements
     modified: datetime  # of the file, UTC
@@ -102,6 +104,8 @@ def import_files(
     """
     if not files:
         raise UsageError("no files to import")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise UsageError(f"{directory} is not empty: give another --out")
     usual = {} if study is None else single_levels(study)
     planned = [test for given in files for test in _plan(given, usual, shared_clocks=shared_clocks)]
     if len(planned) > MOST_RUNS:
@@ -118,40 +122,48 @@ def import_files(
         plan = plan.model_copy(update={"link": study.link, "stacks": study.stack})
         head["published"] = study.published
     records = []
-    last: tuple[Given, Document, Sequence[Reading]] | None = None
+    last: tuple[Given, File, Sequence[Reading]] | None = None
     with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, LAB, quick=False) as result:
         for run, test in zip(plan.runs, planned, strict=True):
             if last is None or last[0] is not test.given:
                 last = (test.given, *_read(test.given, shared_clocks=shared_clocks))
-            _, document, readings = last
-            if hashlib.sha256(document.content).hexdigest() != test.sha256:
-                raise AirtollError(f"{document.name}: has changed during the import")
-            finished = _finished(run, test, document, readings[test.at], plan.method, usual)
+            _, file, readings = last
+            if hashlib.sha256(file.content).hexdigest() != test.sha256:
+                raise AirtollError(f"{file.name}: has changed during the import")
+            finished = _finished(run, test, file, readings[test.at], plan.method)
             result.write_all([finished])
             records.append(finished.record)
     return records
 
 
 def _plan(given: Given, usual: Mapping[str, Any], *, shared_clocks: bool) -> Iterator[Planned]:
-    document, readings = _read(given, shared_clocks=shared_clocks)
-    digest = hashlib.sha256(document.content).hexdigest()
+    file, readings = _read(given, shared_clocks=shared_clocks)
+    digest = hashlib.sha256(file.content).hexdigest()
     for at, reading in enumerate(readings):
-        name = document.name + (f", test {at + 1}" if len(readings) > 1 else "")
-        cell = cell_of(reading.levels, given.levels, usual, name)
+        name = file.name + (f", test {at + 1}" if len(readings) > 1 else "")
+        told = Told(reading.levels, given.levels, usual, levels_in_name(given.path))
         brief = replace(reading, measurements={})
-        yield Planned(given, at, len(readings), cell, brief, document.modified, digest)
+        yield Planned(given, at, len(readings), told, told.cell(name), brief, file.modified, digest)
 
 
-def _read(given: Given, *, shared_clocks: bool) -> tuple[Document, Sequence[Reading]]:
+def _read(given: Given, *, shared_clocks: bool) -> tuple[File, Sequence[Reading]]:
     """The tests in a file, at least one. The client is the station unless the owner's direction says otherwise."""
-    document = read_document(given.path)
-    read = format_of(document).read
-    readings = read(document, Asked("sta", shared_clocks))
+    file = read_file(given.path)
+    formats = [format_of(document) for document in file.documents]
+    if file.rest is not None and (other := tool_of(file.rest)) is not None:
+        raise UsageError(
+            f"{file.name}: contains JSON and the text output of {other}: expected one output per file"
+        )
+
+    def read(client: Literal["sta", "ap"]) -> Sequence[Reading]:
+        asked = Asked(client, shared_clocks)
+        pairs = zip(formats, file.documents, strict=True)
+        return [reading for form, document in pairs for reading in form.read(document, asked)]
+
+    readings = read("sta")
     if not readings:
-        raise UsageError(f"{document.name}: contains no finished test")
-    if swapped(readings[0].levels, given.levels):
-        readings = read(document, Asked("ap", shared_clocks))
-    return document, readings
+        raise UsageError(f"{file.name}: contains no finished test")
+    return file, read("ap") if swapped(readings[0].levels, given.levels) else readings
 
 
 def _refuse_twins(planned: Sequence[Planned]) -> None:
@@ -241,10 +253,9 @@ def _runs(planned: Sequence[Planned], discarded: frozenset[int]) -> Iterator[Run
 def _finished(
     run: Run,
     test: Planned,
-    document: Document,
+    file: File,
     reading: Reading,
     method: Method,
-    usual: Mapping[str, Any],
 ) -> FinishedRun:
     link = {
         "imported": True,
@@ -252,24 +263,37 @@ def _finished(
         "sha256": test.sha256,
         **({"test": test.at + 1} if test.tests > 1 else {}),
         **({"time": "modification of the file"} if reading.started is None else {}),
-        **sources(reading.levels, test.given.levels, usual),
+        **test.told.sources(),
     }
     of_run = method.model_copy(update={"duration": reading.duration_s})
-    facts = {name: as_facts(m.facts, f"{document.name}: {name}") for name, m in reading.measurements.items()}
+    facts = {name: as_facts(m.facts, f"{file.name}: {name}") for name, m in reading.measurements.items()}
     tools = {name: version for name, of in facts.items() if isinstance(version := of.get("version"), str)}
     record = RunRecord(
         run=run,
         started=test.started,
         finished=test.started + timedelta(seconds=reading.duration_s),
         versions=Versions.current(tools),
-        hosts={role: as_facts(host, document.name) for role, host in reading.hosts.items()},
-        link=as_facts(link, document.name),
+        hosts={role: as_facts(host, file.name) for role, host in reading.hosts.items()},
+        link=as_facts(link, file.name),
         counters={},
         probes=facts,
-        verdict=verdict_of(run, of_run, reading.measurements, {}, {}),
+        verdict=_verdict(run, of_run, reading, test.told.levels),
     )
     samples = [sample for m in reading.measurements.values() for sample in m.samples]
-    return FinishedRun(record, samples, {_raw_name(test.given.path): document.content})
+    return FinishedRun(record, samples, {_raw_name(test.given.path): file.content})
+
+
+def _verdict(run: Run, method: Method, reading: Reading, levels: Mapping[str, Any]) -> Verdict:
+    """The verdict on a test, whose known levels are `levels`. A figure that contradicts another one does not count."""
+    faults, absent = contradictions(reading.measurements.values(), reading.duration_s)
+    if not faults and (why := too_fast(levels, reading.measurements.values())) is not None:
+        faults.append(why)
+    measurements = dict(reading.measurements)
+    probe, measurement = next(iter(measurements.items()))
+    measurements[probe] = replace(measurement, faults=(*measurement.faults, *faults))
+    verdict = verdict_of(run, method, measurements, {}, {})
+    absent = {**absent, **reading.absent}
+    return verdict.model_copy(update={"spoiled": absent}) if verdict.valid else verdict
 
 
 def _raw_name(path: Path) -> str:
@@ -281,4 +305,4 @@ def _name(directory: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", directory.absolute().name).strip(".-") or LAB
 
 
-__all__ = ["FORMATS", "LAB", "Given", "given_level", "import_files", "read_table"]
+__all__ = ["FORMATS", "LAB", "Given", "given_level", "import_files", "levels_in_name", "read_table"]

@@ -1,7 +1,8 @@
-"""The cell of an imported file: levels in the file, of its owner, and of a study. Nothing is guessed."""
+"""The cell of an imported file: levels of the file, its owner, a study and the file's name. Others are unknown."""
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any, Final
 
 from airtoll.errors import UsageError
 from airtoll.labs.sim import Sim
+from airtoll.study import security
 from airtoll.study.cell import Cell
-from airtoll.study.factors import LATER_FACTORS, level_text
-from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_level
+from airtoll.study.factors import LATER_FACTORS, UNKNOWN, level_text
+from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, REQUIRED, check_factor, parse_level
 from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study
-from airtoll.study.phys import PHYS
+from airtoll.study.phys import ALIASES, MCS, PHYS
 from airtoll.study.quantity import one_line
 from airtoll.study.security import READY_MADE, not_ready_made
 
@@ -23,13 +25,16 @@ LAB: Final = "imported"
 
 GIVABLE: Final = tuple(name for name in CELL_FACTORS if name != "lab")
 _OTHER_COLUMNS: Final = ("file", "block", "discard")
-_NEEDED: Final = tuple(name for name in GIVABLE if name not in LATER_FACTORS)
 _ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
     word: {"bandwidth": phy.bandwidths_mhz[0], "gi": phy.guard_intervals[0]}
     for word, phy in PHYS.items()
     if len(phy.bandwidths_mhz) == len(phy.guard_intervals) == 1
 }
 """Levels implied by a PHY: PHYs before HT have one width and one guard interval (IEEE Std 802.11-2020, 15 to 18)."""
+
+
+_SUFFIX: Final = 2
+"""Letters after "802.11" of an amendment."""
 
 
 @dataclass(frozen=True)
@@ -115,32 +120,81 @@ def swapped(said: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return {said.get("direction"), given.get("direction")} == {"up", "down"}
 
 
-def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], usual: Mapping[str, Any], who: str) -> Cell:
-    """The cell. `usual` are the levels of a study, which file and owner replace.
+@dataclass(frozen=True)
+class Told:
+    """The levels of a test by their sources; an earlier source replaces a later one."""
 
-    Raises UsageError if file and owner disagree, if a level is missing, or if the cell is invalid.
-    """
-    for name, level in given.items():
-        if name in said and said[name] != level:
-            texts = [level_text(name, each) for each in (said[name], level)]
-            raise UsageError(f"{who}: {name}: the file says {texts[0]}, you say {texts[1]}")
-    levels = {**usual, **said, **given}
-    for name, only in _ONLY.get(levels.get("phy", ""), {}).items():
-        levels.setdefault(name, only)
-    missing = [name for name in _NEEDED if name not in levels]
-    if missing:
-        raise UsageError(
-            f"{who}: missing levels: {', '.join(missing)}: give --level {missing[0]}=LEVEL, or columns of --levels"
-        )
-    cell = Cell(lab=LAB, **levels)
+    by_file: Mapping[str, Any]
+    by_owner: Mapping[str, Any]
+    by_study: Mapping[str, Any] = field(default_factory=dict)  # the factors that have one level in it
+    by_name: Mapping[str, Any] = field(default_factory=dict)  # of the file
+
+    @property
+    def levels(self) -> Mapping[str, Any]:
+        """The known levels, including the levels that the PHY implies."""
+        levels = {**self.by_name, **self.by_study, **self.by_file, **self.by_owner}
+        return {**_ONLY.get(levels.get("phy", ""), {}), **levels}
+
+    def cell(self, who: str) -> Cell:
+        """The cell. Raises UsageError if file and owner disagree, if the security is unknown, or if no cell is so."""
+        for name, level in self.by_owner.items():
+            if name in self.by_file and self.by_file[name] != level:
+                texts = [level_text(name, each) for each in (self.by_file[name], level)]
+                raise UsageError(f"{who}: {name}: the file says {texts[0]}, you say {texts[1]}")
+        levels = self.levels
+        if "security" not in levels:
+            raise UsageError(
+                f"{who}: the file's name does not tell the security level: give --security LEVEL, once for all files "
+                "or once per file"
+            )
+        cell = Cell(lab=LAB, **{**dict.fromkeys(REQUIRED, UNKNOWN), **levels})
+        if (obstacle := _obstacle(cell)) is not None:
+            named = [
+                name for name in self.by_name if name not in {*self.by_file, *self.by_owner, *self.by_study}
+            ]
+            origin = f" (from the name of the file: {', '.join(named)})" if named else ""
+            raise UsageError(f"{who}: {obstacle}{origin}")
+        return cell
+
+    def sources(self) -> Mapping[str, Sequence[str]]:
+        """The factors by the source of their level. The levels of `levels_unsaid` are defaults, not facts."""
+        known: set[str] = set()
+        facts: dict[str, list[str]] = {}
+        for source in ("file", "owner", "study", "name"):
+            factors = getattr(self, f"by_{source}")
+            facts[f"levels_by_{source}"] = sorted(
+                name for name in factors if source == "owner" or name not in known
+            )
+            known |= set(factors)
+        for source in ("study", "name"):
+            if not facts[f"levels_by_{source}"]:
+                del facts[f"levels_by_{source}"]
+        return {
+            **facts,
+            "levels_unknown": [name for name in GIVABLE if name in REQUIRED and name not in self.levels],
+            "levels_unsaid": [name for name in LATER_FACTORS if name not in known],
+        }
+
+
+def _obstacle(cell: Cell) -> str | None:
+    """Return why the standard does not define these levels together, or None. Any level may replace an unknown one."""
+    unknown = cell.unknown
+    if "phy" in unknown:
+        return None
+    phy = PHYS[cell.phy]
     # Check only the keys of the link: other programs may send packets that studies do not support.
-    plain = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
+    plain: dict[str, Any] = {"packet_size": 1000, "offered": "max", "stack": "default"}
+    plain |= {"transport": "udp", "ip": "ipv4"}
+    likely = {
+        "rate": phy.rates[0],
+        "bandwidth": phy.bandwidths_mhz[-1],  # not every MCS exists in 20 MHz
+        "gi": phy.guard_intervals[0],
+        "topology": "stations",
+    }
+    plain |= {name: level for name, level in likely.items() if name in unknown}
     if cell.rate == AUTO_RATE:
-        plain["rate"] = PHYS[cell.phy].rates[0]
-    obstacle = Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=plain))
-    if obstacle is not None:
-        raise UsageError(f"{who}: {obstacle}")
-    return cell
+        plain["rate"] = phy.rates[0]
+    return Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=plain))
 
 
 def single_levels(study: Study) -> Mapping[str, Any]:
@@ -149,18 +203,41 @@ def single_levels(study: Study) -> Mapping[str, Any]:
     return {name: of[0] for name, of in levels.items() if len(of) == 1}
 
 
-def sources(
-    said: Mapping[str, Any], given: Mapping[str, Any], usual: Mapping[str, Any]
-) -> Mapping[str, Sequence[str]]:
-    """The factors by the source of their level. The levels of `levels_unsaid` are defaults, not facts."""
-    known = {*said, *given}
-    studied = [name for name in usual if name not in known]
-    facts: dict[str, list[str]] = {
-        "levels_by_file": sorted(said),
-        "levels_by_owner": sorted(given),
-        "levels_by_study": sorted(studied),
-        "levels_unsaid": [name for name in LATER_FACTORS if name not in known and name not in studied],
-    }
-    if not usual:
-        del facts["levels_by_study"]
-    return facts
+_WORDS: Final[Mapping[str, tuple[str, Any]]] = {
+    **{name: ("security", level) for name, level in security.ALIASES.items()},
+    **dict.fromkeys(("unencrypted", "nosec", "plaintext"), ("security", "open")),
+    **{level.replace("-", ""): ("security", level) for level in READY_MADE},
+    **{name: ("phy", word) for name, word in ALIASES.items() if name.startswith("wifi")},
+    **{
+        f"11{name}": ("phy", word)
+        for name, word in ALIASES.items()
+        if name.isalpha() and len(name) <= _SUFFIX
+    },
+    **{word: ("phy", word) for word in PHYS},
+    **{f"{mhz}mhz": ("bandwidth", mhz) for phy in PHYS.values() for mhz in phy.bandwidths_mhz},
+    **{mcs: ("rate", mcs) for mcs in MCS},
+}
+"""Words in file names that tell a level."""
+
+
+def levels_in_name(path: Path) -> Mapping[str, Any]:
+    """The levels in the name of a file: `home_11ac-80MHz_wpa2.json`, or in that of its folder (`ccmp/1.json`).
+
+    A name with two levels of a factor (`open-vs-ccmp`) tells neither of them.
+    """
+    levels: dict[str, Any] = {}
+    for name in (path.parent.name, path.name):
+        levels |= _levels_in(name)
+    return levels
+
+
+def _levels_in(name: str) -> Mapping[str, Any]:
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    found: dict[str, set[Any]] = {}
+    while words:
+        length = next((n for n in (3, 2, 1) if "".join(words[:n]) in _WORDS), None)
+        if length is not None:
+            factor, level = _WORDS["".join(words[:length])]
+            found.setdefault(factor, set()).add(level)
+        del words[: length or 1]
+    return {factor: levels.pop() for factor, levels in found.items() if len(levels) == 1}

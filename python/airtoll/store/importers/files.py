@@ -1,20 +1,26 @@
-"""Reads foreign files: unpacks them within a size limit, as JSON or as lines of text. Every error is one line."""
+"""Reads foreign files: unpacks and decodes them within a size limit, as JSON or as lines. Every error is one line.
+
+    octets -> unpacked -> text (UTF-8, UTF-16 or UTF-32, or octets of a code page) -> JSON documents, or lines
+
+A file may contain several JSON documents with any text before, between and after them: warnings of a tool, prompts of a
+shell, fences of Markdown.
+"""
 
 import bz2
 import codecs
 import gzip
 import io
+import json
 import re
 import stat
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
-
-from pydantic_core import from_json
 
 from airtoll.errors import UsageError
 from airtoll.study.quantity import one_line
@@ -34,43 +40,68 @@ _CAPTURES: Final = tuple(
 )
 """Magic numbers of pcap (both byte orders, us and ns) and pcapng."""
 
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Encodings by byte order mark. The mark of UTF-32 begins with that of UTF-16."""
+
+_INVISIBLE: Final = re.compile("[\ufeff\u200e\u200f\u202a-\u202e]")
+"""Byte order marks, which `>>` of PowerShell also writes inside a file, and marks of the direction of text."""
+
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 """Control characters that are not in text. Form feed and escape may be in the output of a terminal."""
+
+_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)[^`]*$", re.ASCII)
+_PROMPT: Final = re.compile(
+    r"^(?:PS )?[A-Za-z]:[\\/][^>]{0,200}>|^(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,60}[^$#%]{0,200})?[$#%] ",
+    re.ASCII,
+)
+"""The prompts of cmd.exe and PowerShell (`C:\\Users\\me>`), and of shells (`$ `, `me@host:~$ `, `[root@host ~]# `)."""
+
+_OBJECT: Final = re.compile(r'^[ \t]*(?=\{\s*["}])', re.MULTILINE)
+"""The beginning of a JSON object on a line of its own. A `[` also begins lines of iperf 2."""
+
+
+class RepeatedKeys(dict[str, Any]):
+    """A JSON object in which a key is repeated. As a dict, it has the last value of each key."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content: verbatim, unpacked, and parsed if it is JSON."""
+    """One JSON document of a file, or the complete file if it is text."""
 
-    name: str  # in messages
-    content: bytes
-    text: bytes
-    modified: datetime  # UTC
-    json: Any = None  # None: the file is not JSON
+    name: str  # of the file, in messages
+    text: str
+    json: Any = None  # None: the document is not JSON
+    repeated: frozenset[str] = frozenset()  # keys that have several values in one object
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """The lines of a text file, without line ends. Raises UsageError for a binary file.
+        """The lines of a text file, without line ends and fences. Raises UsageError for a binary file.
 
-        Text is UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it. Other bytes are decoded as Latin-1:
-        the importers read only ASCII characters, and a localised word does not make a file unreadable.
+        If all lines are quoted (`> `) or indented, as in mail and Markdown, these characters are removed.
         """
-        if self.text.startswith(_CAPTURES):
-            raise UsageError(
-                f"{self.name}: is a capture: export its fields with tshark, and import the export"
-            )
-        wide = self.text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        try:
-            text = self.text.decode("utf-16" if wide else "utf-8-sig")
-        except UnicodeDecodeError:
-            text = self.text.decode("latin-1")
-        lines = re.split(r"\r\n|\n|\r", text)
+        lines = re.split(r"\r\n|\n|\r", self.text)
         for number, line in enumerate(lines, start=1):
             if len(line) > MOST_CHARACTERS:
                 raise UsageError(f"{self.name}: line {number}: is longer than {MOST_CHARACTERS} characters")
             if _CONTROL.search(line):
                 raise UsageError(f"{self.name}: line {number}: contains binary data")
-        return lines
+        filled = [line for line in lines if line.strip(" \t>")]
+        if filled and all(line.startswith(">") for line in filled):
+            lines = [line.removeprefix(">") for line in lines]
+            filled = [line.removeprefix(">") for line in filled]
+        margin = min((len(line) - len(line.lstrip(" \t")) for line in filled), default=0)
+        lines = [line[margin:] for line in lines]
+        return ["" if _FENCE.match(line) else line for line in lines]
 
     def error(self, line: int, expected: str) -> UsageError:
         """The error for a line, by its number from 1, that is not as expected."""
@@ -83,10 +114,26 @@ class Document:
         return UsageError(f"{self.name}: line {len(self.lines)}: is truncated: expected {expected}")
 
 
-def read_document(path: Path) -> Document:
-    """The document in a file, which may be compressed by gzip or bzip2. Accepts iperf3's event streams as JSON.
+@dataclass(frozen=True)
+class File:
+    """A file's content: verbatim, and as documents."""
 
-    Raises UsageError if the file cannot be read, is longer than MOST_BYTES, is empty, or begins as JSON but is not.
+    name: str  # in messages
+    content: bytes
+    modified: datetime  # UTC
+    documents: Sequence[Document]  # at least one
+    rest: Document | None = None  # the text beside JSON documents, if there is any
+
+
+def is_prompt(line: str) -> bool:
+    """Whether a line is the prompt of a shell, with or without a command."""
+    return _PROMPT.match(line) is not None
+
+
+def read_file(path: Path) -> File:
+    """The documents in a file, which may be compressed by gzip or bzip2.
+
+    Raises UsageError if the file cannot be read, is longer than MOST_BYTES, is empty, or contains incomplete JSON.
     """
     name = one_line(str(path), most=4096)
     try:
@@ -101,11 +148,11 @@ def read_document(path: Path) -> Document:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from None
     except ValueError:
         raise UsageError(f"{name}: is not a valid file name") from None
-    text = _unpacked(content, name)
+    text = decoded(_unpacked(content, name), name)
     if not text.strip():
         raise UsageError(f"{name}: is empty")
     modified = datetime.fromtimestamp(status.st_mtime, UTC)
-    return Document(name, content, text, modified, _json(text, name))
+    return File(name, content, modified, *_documents(text, name))
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
@@ -122,35 +169,124 @@ def _unpacked(content: bytes, name: str) -> bytes:
     return unpacked
 
 
-def _json(content: bytes, name: str) -> Any:
-    """The parsed JSON, or None if the file does not begin as JSON. A `[` also begins lines of iperf 2."""
-    if not content.lstrip().startswith((b"{", b"[")):
-        return None
+def decoded(content: bytes, name: str) -> str:
+    """The text of a file: UTF-8, or UTF-16 and UTF-32 with a byte order mark, or UTF-16 without one.
+
+    Other bytes are decoded as Latin-1. The importers read only ASCII characters, which have the same bytes in every
+    code page of Windows, and no other character of a code page has a byte of a digit, `=`, `<` or `:`.
+    """
+    if content.startswith(_CAPTURES):
+        raise UsageError(f"{name}: is a capture: export its fields with tshark, and import the export")
+    encoding = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), None)
+    if encoding is None:
+        # Every second byte of ASCII text in UTF-16 is 0.
+        even, odd = content[:200:2].count(0), content[1:200:2].count(0)
+        if 4 * max(even, odd) > len(content[:200]) and min(even, odd) == 0:
+            encoding = "utf-16-le" if odd else "utf-16-be"
     try:
-        return from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        first, _, rest = content.lstrip().partition(b"\n")
-        if rest.strip() and b'"event"' in first:
-            return _events(content, name)
-        if first.startswith(b"["):
-            return None
-        raise UsageError(f"{name}: is truncated or not JSON: {one_line(str(error), most=100)}") from None
+        text = content.decode(encoding or "utf-8")
+    except UnicodeDecodeError:
+        if encoding is not None:
+            raise UsageError(f"{name}: is truncated or not {encoding.upper()} text") from None
+        text = content.decode("latin-1")
+    return _INVISIBLE.sub("", text)
 
 
-def _events(content: bytes, name: str) -> dict[str, Any]:
-    """Convert a stream of events (iperf3 --json-stream) to the report of iperf3 -J."""
-    report: dict[str, Any] = {"intervals": []}
-    for number, line in enumerate(content.splitlines(), start=1):
-        if not line.strip():
-            continue
+def _documents(text: str, name: str) -> tuple[Sequence[Document], Document | None]:
+    """The JSON documents in a text, with the text beside them; or the text, if it contains no JSON."""
+    found = list(_values(text, name))
+    if not found:
+        return [Document(name, text)], None
+    spans = [(0, 0), *((start, end) for start, end, *_ in found), (len(text), len(text))]
+    beside = "\n".join(text[end:start] for (_, end), (start, _) in pairwise(spans))
+    documents = list(_reports(found, text, name))
+    return documents, Document(name, beside) if beside.strip(" \t\r\n,[]") else None
+
+
+_Value = tuple[int, int, Any, frozenset[str]]
+"""A JSON value in a text: begin, end, the value, its repeated keys."""
+
+
+def _values(text: str, name: str) -> Iterator[_Value]:
+    """The JSON objects that begin a line, in order. An array of objects counts as its objects."""
+    repeated: set[str] = set()
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) == len(pairs):
+            return made
+        repeated.update(key for key, value in pairs if value != made[key])
+        return RepeatedKeys(pairs)
+
+    decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
+    at = 0
+    if re.match(r"\s*\[\s*\{", text):
         try:
-            event = from_json(line, allow_inf_nan=False)
-        except ValueError:
-            raise UsageError(f"{name}: line {number}: is truncated or not JSON") from None
-        if not isinstance(event, dict) or not isinstance(event.get("event"), str) or "data" not in event:
-            raise UsageError(f"{name}: line {number}: is not an event of iperf3 --json-stream")
+            values, at = decoder.raw_decode(text, text.index("["))
+        except (ValueError, RecursionError):
+            raise _not_json(text, text.index("["), name) from None
+        yield from ((0, at, value, frozenset(repeated)) for value in values if isinstance(value, dict))
+    while found := _OBJECT.search(text, at):
+        repeated.clear()
+        try:
+            value, at = decoder.raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            raise _not_json(text, found.end(), name) from None
+        yield found.end(), at, value, frozenset(repeated)
+
+
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _not_json(text: str, begins: int, name: str) -> UsageError:
+    """The error for JSON that does not end or is not JSON, by the line on which it begins."""
+    return UsageError(f"{name}: line {text.count(chr(10), 0, begins) + 1}: is truncated or not JSON")
+
+
+def _reports(values: Sequence[_Value], text: str, name: str) -> Iterator[Document]:
+    """The documents: each object, and one report of iperf3 -J for each stream of events (--json-stream).
+
+    With --json-stream-full-output, a report follows the events of the same test. It replaces them.
+    """
+    events: list[_Value] = []
+
+    def streamed() -> Iterator[Document]:
+        if events:
+            report = _report([value for *_, value, _ in events], name)
+            keys = frozenset().union(*(keys for *_, keys in events))
+            yield Document(name, text[events[0][0] : events[-1][1]], report, keys)
+        events.clear()
+
+    for each in values:
+        start, end, value, keys = each
+        kind = value.get("event")
+        if isinstance(kind, str) and "data" in value:
+            if kind == "start":
+                yield from streamed()
+            events.append(each)
+            continue
+        if events and not _is_same_test(events[0][2]["data"], value.get("start")):
+            yield from streamed()
+        events.clear()
+        yield Document(name, text[start:end], value, keys)
+    yield from streamed()
+
+
+def _is_same_test(first: Any, second: Any) -> bool:
+    return (
+        isinstance(first, dict) and isinstance(second, dict) and first.get("cookie") == second.get("cookie")
+    )
+
+
+def _report(events: Sequence[Any], name: str) -> dict[str, Any]:
+    """Convert the events of one test to the report of iperf3 -J."""
+    report: dict[str, Any] = {"intervals": []}
+    for event in events:
         if event["event"] == "interval":
             report["intervals"].append(event["data"])
         else:
             report[event["event"]] = event["data"]
+    if "end" not in report and "error" not in report:
+        raise UsageError(f"{name}: is truncated: the events of iperf3 --json-stream have no end")
     return report

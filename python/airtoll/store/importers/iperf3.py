@@ -5,9 +5,9 @@ has only the sum over the test, which the server sends at the end, and a server'
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -15,13 +15,19 @@ from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S, Window
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, RepeatedKeys
+from airtoll.store.importers.plausible import miscounted
 from airtoll.store.importers.reading import OTHER_WAY, Asked, FileModel, Format, Reading, checked
 from airtoll.store.records import Facts
 from airtoll.study.quantity import one_line
 
 _Seconds = Annotated[float, Field(ge=0, le=1e6)]
-_Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
+_Count = Annotated[
+    int, Field(gt=-(2**64), lt=2**64)
+]  # iperf3 prints negative counts of datagrams without their sign
+
+_TWICE: Final = frozenset({"sum", "sum_sent", "sum_received"})
+_BACKWARDS: Final = "_bidir_reverse"
 
 _SHORTEST_S: Final = 0.05
 """A shorter remainder after the last complete interval gives no meaningful rate."""
@@ -55,9 +61,11 @@ class _End(FileModel):
 class _Test(FileModel):
     protocol: Literal["TCP", "UDP"]
     num_streams: int = Field(ge=1, le=128)
-    blksize: int = Field(ge=1, le=2**31)
+    blksize: Annotated[int, Field(ge=1, le=2**31)] | None  # None: text without -V
     omit: _Seconds = 0.0
-    duration: Annotated[float, Field(gt=0, le=1e6)]
+    duration: _Seconds  # 0: the test ends after `bytes` or `blocks`
+    bytes: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    blocks: Annotated[int, Field(ge=0, lt=2**64)] = 0
     reverse: int = 0
     target_bitrate: Annotated[float, Field(ge=0, le=1e15)] | None = None  # per stream, bit/s; since 3.10
 
@@ -72,7 +80,7 @@ class _Connection(FileModel):
 
 class _Start(FileModel):
     version: str
-    timestamp: _Stamp
+    timestamp: _Stamp | None
     test_start: _Test
     connected: tuple[_Connection, ...] = ()
     system_info: str = ""
@@ -91,11 +99,28 @@ class _Report(FileModel):
 class _Flow:
     """Data in one direction, in the report of one end."""
 
+    report: _Report
     way: Way
     sends: bool  # whether the reporting end sends
     rows: Sequence[_Sum]
     received: _Sum | None  # received data of the other end, over the whole test
     counted: _Sum | None  # datagram counts of the other end
+
+    @property
+    def miscounted(self) -> str | None:
+        """Why the receiver's octets contradict its counters of datagrams; None if they agree or are missing."""
+        test = self.report.start.test_start
+        totals = [self.received] if self.sends else [row for row in self.rows if not row.omitted]
+        counts = [(each.bytes, each.lost_packets, each.packets) for each in totals if each is not None]
+        if (
+            test.protocol == "TCP"
+            or test.blksize is None
+            or not counts
+            or any(None in each for each in counts)
+        ):
+            return None
+        octets, lost, sent = (sum(count or 0 for count in each) for each in zip(*counts, strict=True))
+        return miscounted(octets, 0.0, test.blksize, lost, sent)
 
 
 def _is_iperf3(document: Document) -> bool:
@@ -103,16 +128,21 @@ def _is_iperf3(document: Document) -> bool:
     return isinstance(json, dict) and "intervals" in json and "start" in json
 
 
-def _read(document: Document, asked: Asked) -> Sequence[Reading]:
+def read(document: Document, asked: Asked) -> Sequence[Reading]:
+    """The test in a report of iperf3 -J. Raises UsageError if it failed or is incomplete."""
     _refuse_failure(document)
-    report = checked(_Report, document, "not a complete report of one iperf3 test")
+    untangled = replace(document, json=_untangled(document))
+    report = checked(_Report, untangled, "not a complete report of one iperf3 test")
     start, test = report.start, report.start.test_start
     if not report.intervals:
         raise UsageError(f"{document.name}: the test ended before it began")
     by_client = start.connecting_to is not None
     client = asked.client
+    duration_s = test.duration or max((i.sum.end for i in report.intervals if not i.sum.omitted), default=0.0)
+    if duration_s < _SHORTEST_S:
+        raise UsageError(f"{document.name}: the test lasted {duration_s:g} s, which is too short for a rate")
     flows = list(_flows(report, asked.forth, by_client=by_client))
-    samples = [sample for flow in flows for sample in _samples(flow, report, ENDS[flow.way])]
+    samples = [sample for flow in flows for sample in _samples(flow, duration_s, ENDS[flow.way])]
     offered = test.target_bitrate or start.target_bitrate
     reporter = client if by_client else {"sta": "ap", "ap": "sta"}[client]
     facts = {
@@ -124,22 +154,46 @@ def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     }
     reading = Reading(
         tool="iperf3",
-        started=datetime.fromtimestamp(start.timestamp.timesecs, UTC),
-        duration_s=test.duration,
+        started=None if start.timestamp is None else datetime.fromtimestamp(start.timestamp.timesecs, UTC),
+        duration_s=duration_s,
         levels={
             "transport": test.protocol.lower(),
             "ip": "ipv6" if any(":" in each.local_host for each in start.connected) else "ipv4",
-            "packet_size": test.blksize,
+            **({} if test.blksize is None else {"packet_size": test.blksize}),
             "direction": flows[0].way if len(flows) == 1 else "both",
             "offered": offered * test.num_streams / 1e6 if offered else "max",
         },
         measurements={"throughput": Measurement(samples, {}, facts, tuple(_faults(flows)))},
         probes=("throughput",),
         hosts={reporter: _host(start.system_info)},
-        settings={"parallel": test.num_streams, "duration_s": test.duration, "omit_s": test.omit},
+        settings={
+            "parallel": test.num_streams,
+            "omit_s": test.omit,
+            **({"duration_s": duration_s} if test.duration else {"bytes": test.bytes, "blocks": test.blocks}),
+        },
         identity=start.cookie,
     )
     return (reading,)
+
+
+def _untangled(document: Document) -> Any:
+    """The report with one key per sum: iperf3 3.7 to 3.10 give the sums of both directions of --bidir the same keys."""
+
+    def renamed(part: Any) -> Any:
+        if not isinstance(part, RepeatedKeys):
+            return part
+        made: dict[str, Any] = {}
+        for key, value in part.pairs:
+            name = f"{key}{_BACKWARDS}" if key in made and key in _TWICE else key
+            if name in made:
+                raise UsageError(f"{document.name}: an object repeats the key {key} more than twice")
+            made[name] = value
+        return made
+
+    json = renamed(document.json)
+    intervals = json.get("intervals")
+    of_intervals = [renamed(each) for each in intervals] if isinstance(intervals, list) else intervals
+    return {**json, "intervals": of_intervals, "end": renamed(json.get("end"))}
 
 
 def _refuse_failure(document: Document) -> None:
@@ -159,11 +213,11 @@ def _flows(report: _Report, forth: Way, *, by_client: bool) -> Iterator[_Flow]:
     received = _known(end.sum_received)
     # Before 3.7 there is only one sum: its octets are the sender's, its counts the receiver's.
     counted = received or (end.sum if by_client else None)
-    yield _Flow(way, sends, [interval.sum for interval in report.intervals], received, counted)
+    yield _Flow(report, way, sends, [interval.sum for interval in report.intervals], received, counted)
     if first.sum_bidir_reverse is not None:
         rows = [each.sum_bidir_reverse for each in report.intervals if each.sum_bidir_reverse is not None]
         received = _known(end.sum_received_bidir_reverse)
-        yield _Flow(OTHER_WAY[way], not sends, rows, received, received)
+        yield _Flow(report, OTHER_WAY[way], not sends, rows, received, received)
 
 
 def _known(total: _Sum | None) -> _Sum | None:
@@ -171,10 +225,10 @@ def _known(total: _Sum | None) -> _Sum | None:
     return total if total is not None and total.bytes > 0 and total.end - total.start >= _SHORTEST_S else None
 
 
-def _samples(flow: _Flow, report: _Report, ends: tuple[str, str]) -> Iterator[Sample]:
-    test = report.start.test_start
+def _samples(flow: _Flow, duration_s: float, ends: tuple[str, str]) -> Iterator[Sample]:
+    test = flow.report.start.test_start
     sender, receiver = ends
-    window = Window(test.omit, test.omit + test.duration)
+    window = Window(test.omit, test.omit + duration_s)
     for row in flow.rows:
         # Times restart at 0 after the omitted intervals.
         opens_s = row.start if row.omitted else row.start + test.omit
@@ -197,7 +251,7 @@ def _samples(flow: _Flow, report: _Report, ends: tuple[str, str]) -> Iterator[Sa
         total_s = flow.received.end - flow.received.start
         values.append(("throughput", "bit/s", 8 * flow.received.bytes / total_s))
     for metric, unit, value in values:
-        where = (receiver, flow.way, _ns(test.omit), _ns(test.duration))
+        where = (receiver, flow.way, _ns(test.omit), _ns(duration_s))
         yield Sample("iperf3", metric, unit, *where, _number(value), "measure")
 
 
@@ -213,6 +267,8 @@ def _faults(flows: Sequence[_Flow]) -> Iterator[str]:
     for flow in flows:
         if flow.sends and flow.received is None:
             yield f"iperf3: the report has the data sent {flow.way} but not the data received: import the other end's"
+        elif (why := flow.miscounted) is not None:
+            yield f"iperf3: {flow.way}: {why}"
 
 
 def _host(system_info: str) -> Facts:
@@ -236,5 +292,6 @@ FORMAT: Final = Format(
     files="`-J` or `--json-stream`; client or server; TCP, UDP, `-R`, `--bidir`, `-P`, `-O`",
     imported="throughput, retransmits; for UDP jitter and loss",
     recognises=_is_iperf3,
-    read=_read,
+    read=read,
+    repeatable=_TWICE,
 )

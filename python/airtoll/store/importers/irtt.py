@@ -52,7 +52,7 @@ def _is_irtt(document: Document) -> bool:
 def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     rest = checked(_Rest, document, "not an irtt report")
     try:
-        report = irtt.parse(document.text, b"", document.name)
+        report = irtt.parse(document.text.encode(), b"", document.name)
     except AirtollError as error:
         raise UsageError(str(error)) from None
     if not report.round_trips:

@@ -36,6 +36,7 @@ _FAILED: Final = re.compile(
 _UNITS: Final = re.compile(r"^bytes .*?(?:per sec|(10\^[369]bits|[KMG]Bytes)/s)")
 _KEY: Final = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$")
 _NOTE: Final = re.compile(r"^(?:!!!|Interim result|catcher: )|^\s*$")
+_BEGINS_WITH_NUMBER: Final = re.compile(r"\s*-?\d[\d.]*(?:\s|$)")
 _NUMBER: Final = r"(\d{1,15}(?:\.\d{1,9})?)"
 
 _LARGEST: Final = 1e9
@@ -138,7 +139,7 @@ def _blocks(document: Document) -> Iterator[tuple[int, _Title, Keys]]:
             yield from ((at, title, {**title.keys, **keys}) for at, keys in rows)
         elif "Throughput," in line or line.endswith(",Throughput"):
             yield from ((at, title, {**title.keys, **keys}) for at, keys in _columns(lines, line))
-        elif not title.words or re.match(r"[\d-]", line):
+        elif _BEGINS_WITH_NUMBER.match(line):
             raise document.error(at, "the title, the head or the results of a netperf test")
 
 
@@ -173,7 +174,7 @@ def _keywords(lines: _Lines, first: str) -> Keys:
 def _columns(lines: _Lines, first: str) -> Iterator[tuple[int, Keys]]:
     """The rows of a CSV table, each of one test."""
     names = next(csv.reader([first]))
-    while (line := lines.next(lambda text: not _TITLE.match(text))) is not None:
+    while (line := lines.next(lambda text: "," in text and not _TITLE.match(text))) is not None:
         values = next(csv.reader([line]))
         if len(values) != len(names):
             raise lines.document.error(lines.at, f"{len(names)} fields of netperf -o")
@@ -185,7 +186,7 @@ def _table(lines: _Lines, title: _Title, unit: str | None) -> Iterator[tuple[int
     """The rows of a classic table, one or two per test."""
     if title.words not in _DIRECTIONS:
         raise lines.document.error(lines.at, f"the table of {' or '.join(_DIRECTIONS)}")
-    while (line := lines.next(lambda text: not _TITLE.match(text) and not _FAILED.match(text))) is not None:
+    while (line := lines.next(_BEGINS_WITH_NUMBER.match)) is not None:
         at = lines.at
         if _DIRECTIONS[title.words] == "Send|Recv":
             _, _, request, response, elapsed, rate = _numbers(

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from airtoll.documents import first_fault
 from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement
 from airtoll.probes.flows import Way
@@ -55,6 +56,7 @@ class Reading:
     end: Literal["client", "server"] | None = (
         None  # that reported it; None: `identity` is unique among all tests
     )
+    absent: Mapping[str, str] = field(default_factory=dict)  # metrics that do not count, with the reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +69,12 @@ class Format:
     recognises: Callable[[Document], bool]
     read: Callable[[Document, Asked], Sequence[Reading]]
     """The tests in a document that the format recognises, in order. Raises UsageError with file and line."""
+    repeatable: frozenset[str] = frozenset()  # keys that `read` accepts several times in one JSON object
 
 
 def checked(model: type[ModelT], document: Document, what: str) -> ModelT:
-    """Validate the document. Raises UsageError with the first invalid location."""
+    """Validate the document. Raises UsageError with the first invalid value."""
     try:
         return model.model_validate(document.json)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise UsageError(f"{document.name}: {what}: {place}: {first['msg']}") from None
+        raise UsageError(f"{document.name}: {what}: {first_fault(error)}") from None

@@ -17,6 +17,7 @@ from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S
 from airtoll.store.importers.files import Document
+from airtoll.store.importers.plausible import LOSS, miscounted
 from airtoll.store.importers.reading import OTHER_WAY, Asked, Reading
 from airtoll.study.factors import Transport
 
@@ -52,6 +53,8 @@ class IperfRow:
     lost: int | None = None  # datagrams; None: the sender reports it
     total: int | None = None  # datagrams sent
     retransmits: int | None = None
+    octets: float | None = None  # transferred
+    rounding_b: float = 0.0  # half the last printed digit of `octets`
 
 
 @dataclass
@@ -97,6 +100,9 @@ class Test:
     streams: list[IperfStream] = field(default_factory=list)
     started: datetime | None = None  # UTC
     size_b: int | None = None  # octets of a datagram, or of a write to a TCP socket
+    buffer_b: int | None = (
+        None  # size of the server's buffer, which is that of a datagram unless the client has `-l`
+    )
     offered_mbps: float | None = None  # per stream
     settings: dict[str, Any] = field(default_factory=dict)  # must be equal in replicates
     facts: dict[str, Any] = field(default_factory=dict)
@@ -142,7 +148,8 @@ class Test:
         if self.transport == "udp" and flows[0].streams[0].sends:
             facts["offered_bit_per_s"] = sum(row.bit_per_s for row in flows[0].totals)
         samples = [sample for flow in flows for sample in flow.samples()]
-        faults = tuple(fault for flow in flows for fault in flow.faults())
+        faults = tuple(fault for flow in flows for fault in flow.faults(self.size_b))
+        losses = [why for flow in flows if (why := flow.odd_loss(self.buffer_b)) is not None]
         (address, port), (other, other_port) = self.streams[0].connection
         return Reading(
             tool="iperf",
@@ -155,6 +162,7 @@ class Test:
             # Both ends report the same ports. The next test has another one.
             identity=None if self.end is None else f"iperf {address} {port} {other} {other_port}",
             end=self.end,
+            absent={LOSS: losses[0]} if losses else {},
         )
 
 
@@ -211,7 +219,23 @@ class _Flow:
             yield self._sample("datagrams_lost", "1", receiver, counted, "lost")
             yield self._sample("datagrams_sent", "1", receiver, counted, "total")
 
-    def faults(self) -> Iterator[str]:
+    def odd_loss(self, size_b: int | None) -> str | None:
+        """Why a server's negative loss contradicts its octets; None if it does not, or if the loss is not negative."""
+        (row, *others) = self.totals
+        is_odd = not self.streams[0].sends and not others and size_b and row.octets and (row.lost or 0) < 0
+        if not is_odd or size_b is None or row.octets is None:
+            return None
+        return (
+            f"{row.lost} of {row.total} datagrams lost, but the octets received are about {row.octets / size_b:.0f} "
+            f"datagrams of {size_b} B: datagrams were late or repeated, or their size is another one"
+        )
+
+    def faults(self, size_b: int | None) -> Iterator[str]:
+        for row in self.answers:
+            if size_b and row.octets is not None and row.lost is not None and row.total is not None:
+                why = miscounted(row.octets, row.rounding_b, size_b, row.lost, row.total)
+                if why is not None:
+                    yield f"iperf: {self.way}: {why}"
         if self.transport == "tcp" or not self.streams[0].sends:
             return
         if not self.answers:

@@ -29,17 +29,19 @@ _COMMAND: Final = re.compile(r"""(?:^|[\s"\\/$#>%])iperf(?:\.exe)?"? +(-.*)$""")
 _CLIENT: Final = re.compile(r"^Client connecting to \S+, (TCP|UDP) port \d+")
 _SERVER: Final = re.compile(r"^Server listening on (TCP|UDP) port (\d{1,5})\b")
 _SIZE: Final = re.compile(
-    r"^(?:Sending (\d{1,9}) byte datagrams(?:, IPG target: (\d{1,9}\.\d\d) us)?|Write buffer size: +(\d{1,9}) Byte\b)"
+    r"^(?:Sending (\d{1,9}) byte datagrams(?:, IPG target: (\d{1,9}\.\d\d) us)?|Write buffer size: +(\d{1,9}) Byte\b|"
+    r"Receiving (\d{1,9}) byte datagrams)"
 )
 _CONNECTED: Final = re.compile(
     r"^\[ *(\*?)(\d{1,9})\] local (\S+) port (\d{1,5}) connected with (\S+) port (\d{1,5})\b(.*)$"
 )
 _STARTED: Final = re.compile(r" on ([12]\d{3}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
 _ROW: Final = re.compile(
-    r"^\[ *(\*?)(\d{1,9})\] +(\d{1,7}\.\d{1,9})- ?(\d{1,7}\.\d{1,9}) sec +\d+(?:\.\d+)? [KMGT]?(?:Byte|bit)s? +"
+    r"^\[ *(\*?)(\d{1,9})\] +(\d{1,7}\.\d{1,9})- ?(\d{1,7}\.\d{1,9}) sec +"
+    r"(\d{1,15}(?:\.(\d{1,9}))?) ([KMGT]?)(Byte|bit)s? +"
     r"(\d{1,15}(?:\.\d{1,9})?) ([KMGT]?)(bit|Byte)s/sec(.*)$"
 )
-_RECEIVED: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}) ms +(\d{1,15})/ *(\d{1,15}) \(")
+_RECEIVED: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}) ms +(-?\d{1,15})/ *(\d{1,15}) \(")
 _WRITTEN: Final = re.compile(r"^ +\d+/\d+ +(\d{1,15})\b")
 _OTHER: Final = re.compile(
     r"^\[ ?ID\]|^\[ ?CT\]|^\[SUM|"
@@ -111,7 +113,7 @@ class _Report:
             if found.re is _SERVER:
                 self.port = int(found[2])
         elif found := _SIZE.match(line):
-            self.size_b = int(found[1] or found[3])
+            self.size_b = int(found[1] or found[3] or found[4])
             self.gap_us = float(found[2]) if found[2] else None
         return found is not None
 
@@ -153,6 +155,8 @@ class _Report:
             with suppress(ValueError):
                 test.started = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
                 test.facts["time_zone"] = found[2]
+        if self.end == "server":
+            test.buffer_b = self.size_b
         if self.end == "client":
             test.size_b = self.size_b or _octets(self.options.get("l", ""))
             if self.size_b is not None and self.gap_us:
@@ -166,12 +170,13 @@ class _Report:
         return test
 
     def _row(self, number: int, found: re.Match[str]) -> None:
-        star, name, start, end, rate, prefix, unit, rest = found.groups()
+        star, name, start, end, amount, decimals, power, kind, rate, prefix, unit, rest = found.groups()
         stream = self.streams.get(star + name) or self.streams.get(name)
         if stream is None:
             raise self.document.error(
                 number, f"'[{name:>3}] local ADDRESS port N connected with' before this line"
             )
+        of_amount = 1024 ** _POWER[power] if kind == "Byte" else 1000 ** _POWER[power] / 8
         base, bits = (1000, 1) if unit == "bit" else (1024, 8)
         received = _RECEIVED.match(rest)
         written = _WRITTEN.match(rest) if stream.sends and self.transport == "tcp" else None
@@ -184,6 +189,8 @@ class _Report:
             int(received[2]) if received else None,
             int(received[3]) if received else None,
             int(written[1]) if written else None,
+            float(amount) * of_amount,
+            0.5 * 10.0 ** -len(decimals or "") * of_amount,
         )
         stream.add(row, self.document)
 

@@ -1,0 +1,81 @@
+"""The text of iperf3 gives the figures of its own totals, with the printed digits."""
+
+import re
+from pathlib import Path
+
+import pytest
+from recorded_files import RECORDED, numbers
+from test_cases import by_way, imported
+
+from airtoll.errors import UsageError
+
+TEXTS = RECORDED / "iperf3-text"
+CLIENTS = ["tcp", "tcp-rev", "tcp-bidir", "tcp-V", "tcp-ts", "udp", "udp-rev", "udp-bidir", "udp-V"]
+
+
+def told(name: str) -> float:
+    """The received data of all flows by the totals of a report, in Mbit/s."""
+    lines = re.findall(r"\[ *\d+\].* ([\d.]+) Mbits/sec.*receiver", (TEXTS / f"{name}.txt").read_text())
+    return sum(map(float, lines))
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_the_received_data_of_a_client_counts(tmp_path: Path, name: str) -> None:
+    result = imported(tmp_path, TEXTS / f"{name}-client.txt")
+    (record,) = result.records()
+    assert record.verdict.valid
+    assert numbers(result)["throughput"] / 1e6 == pytest.approx(told(f"{name}-client"), rel=0.02)
+    ways = {"rev": {"down"}, "bidir": {"up", "down"}}.get(name.partition("-")[2], {"up"})
+    assert set(by_way(result)) == ways
+    assert record.run.cell.transport == name[:3]
+    if name.startswith("udp"):
+        assert numbers(result)["loss"] == 0
+
+
+@pytest.mark.parametrize("name", ["tcp", "udp"])
+def test_the_intervals_of_a_server_count(tmp_path: Path, name: str) -> None:
+    result = imported(tmp_path, TEXTS / f"{name}-server.txt")
+    assert numbers(result)["throughput"] / 1e6 == pytest.approx(told(f"{name}-server"), rel=0.02)
+    assert result.records()[0].probes["throughput"]["reported_by"] == "server"
+
+
+@pytest.mark.parametrize("name", ["tcp-rev", "tcp-bidir", "udp-rev", "udp-bidir"])
+def test_a_server_does_not_know_the_data_received_from_it(tmp_path: Path, name: str) -> None:
+    (record,) = imported(tmp_path, TEXTS / f"{name}-server.txt").records()
+    assert "the data sent down but not the data received" in record.verdict.reasons[0]
+
+
+def test_a_verbose_report_says_size_time_and_omitted_seconds(tmp_path: Path) -> None:
+    (record,) = imported(tmp_path, TEXTS / "tcp-V-client.txt").records()
+    assert record.run.cell.packet_size == 131072
+    assert record.started.year == 2026
+    assert record.versions.tools == {"throughput": "iperf 3.12"}
+
+
+def test_several_tests_of_a_server_are_several_runs(tmp_path: Path) -> None:
+    file = tmp_path / "log.txt"
+    file.write_text(2 * (TEXTS / "tcp-server.txt").read_text())
+    assert len(imported(tmp_path, file).records()) == 2
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        ("- - - -", "is truncated: expected the totals of iperf3"),
+        ("[  6]   1.00", "is truncated: expected the totals of iperf3"),
+    ],
+)
+def test_a_report_without_totals_is_refused(tmp_path: Path, cut: str, words: str) -> None:
+    text = (TEXTS / "tcp-client.txt").read_text()
+    file = tmp_path / "cut.txt"
+    file.write_text(text[: text.index(cut)])
+    with pytest.raises(UsageError, match=words):
+        imported(tmp_path, file)
+
+
+def test_a_failed_test_is_refused_with_the_message_of_iperf3(tmp_path: Path) -> None:
+    file = tmp_path / "failed.txt"
+    head = (TEXTS / "tcp-client.txt").read_text().splitlines()[:2]
+    file.write_text("\n".join([*head, "iperf3: error - control socket has closed unexpectedly"]))
+    with pytest.raises(UsageError, match="the test failed: control socket has closed unexpectedly"):
+        imported(tmp_path, file)
