@@ -32,9 +32,10 @@ from airtoll.study.security import READY_MADE, Security, SecurityProfile, undecl
 from airtoll.study.values import STATIONS_MAX, key_of
 
 RETRIES_MOST = 5
+"""The largest number of repeats of an invalid run."""
+
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
-"""The largest number of repeats of an invalid run."""
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
