@@ -74,7 +74,10 @@ def test_text_in_figures_has_eight_points_and_the_chosen_font(data: ReportData, 
     chart = next(Drawn.of(data, None).charts)
     config = still(data, chart, "DejaVu Serif")["config"]
     sizes = {
-        value for part in ("axis", "title", "legend") for key, value in config[part].items() if "Size" in key
+        value
+        for part in ("axis", "title", "legend")
+        for key, value in config[part].items()
+        if "FontSize" in key
     }
     assert sizes == {TEXT_PX}
     assert config["font"] == "DejaVu Serif"
