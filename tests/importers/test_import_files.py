@@ -262,6 +262,8 @@ def test_only_the_security_must_be_told(tmp_path: Path) -> None:
     [
         ("open.json", {"security": "open"}),
         ("home_11ac-80MHz_WPA2.json", {"security": "ccmp", "phy": "vht", "bandwidth": 80}),
+        ("open-vht80-mcs9.json", {"security": "open", "phy": "vht", "bandwidth": 80, "rate": "mcs9"}),
+        ("gcmp_ht40.txt", {"security": "gcmp", "phy": "ht", "bandwidth": 40}),
         ("wpa3-192.txt", {"security": "wpa3-192"}),
         ("WPA3 SAE mcs7.txt", {"security": "sae", "rate": "mcs7"}),
         ("ccmp/run-1.json", {"security": "ccmp"}),

@@ -71,7 +71,9 @@ def import_into(
         console.print(
             f"{record.run.id}: {record.link['file']}{test}: {'discarded, ' * record.run.discard}{verdict}"
         )
-    options = ["--out", f"{out}-corrected", *(word for level in levels for word in ("--level", level))]
+    # The command names the security in an option of its own.
+    others = [level for level in levels if level.partition("=")[0].strip() != "security"]
+    options = ["--out", f"{out}-corrected", *(word for level in others for word in ("--level", level))]
     options += [] if study is None else ["--study", study]
     options += ["--discard-first", str(discard_first)] if discard_first else []
     options += ["--shared-clocks"] if shared_clocks else []

@@ -219,6 +219,9 @@ _WORDS: Final[Mapping[str, tuple[str, Any]]] = {
 }
 """Words in file names that tell a level."""
 
+_PHY_WITH_WIDTH: Final = re.compile(rf"(?<![a-z0-9])({'|'.join(PHYS)})([0-9]+)(?![a-z0-9])")
+"""A PHY and a width in one word, as in hostapd and OpenWrt: vht80."""
+
 
 def levels_in_name(path: Path) -> Mapping[str, Any]:
     """The levels in the name of a file: `home_11ac-80MHz_wpa2.json`, or in that of its folder (`ccmp/1.json`).
@@ -232,7 +235,7 @@ def levels_in_name(path: Path) -> Mapping[str, Any]:
 
 
 def _levels_in(name: str) -> Mapping[str, Any]:
-    words = re.findall(r"[a-z0-9]+", name.lower())
+    words = re.findall(r"[a-z0-9]+", _PHY_WITH_WIDTH.sub(r"\1 \2mhz", name.lower()))
     found: dict[str, set[Any]] = {}
     while words:
         length = next((n for n in (3, 2, 1) if "".join(words[:n]) in _WORDS), None)
