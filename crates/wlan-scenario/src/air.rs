@@ -348,9 +348,8 @@ pub(crate) fn check_suite(suite: Suite, phy: &Phy) -> Result<(), AirError> {
         _ => return Ok(()),
     };
     if phy.is_ht() {
-        let reason = format!(
-            "{reason}; legacy_fallback lets stations fall back to legacy rates, as real stations do"
-        );
+        let reason =
+            format!("{reason}; legacy_fallback lets stations fall back to legacy rates, as real stations do");
         return Err(AirError::not_on_phy("security", suite.name(), phy, reason));
     }
     Ok(())

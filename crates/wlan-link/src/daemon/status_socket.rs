@@ -130,7 +130,9 @@ fn remove_abandoned(folder: &File, name: &OsString, path: &Path) -> io::Result<(
         return in_use("the file is not a socket");
     }
     match UnixStream::connect(path) {
-        Ok(_) => in_use("a link of this name is running on this machine; set `status_socket` for the second one"),
+        Ok(_) => {
+            in_use("a link of this name is running on this machine; set `status_socket` for the second one")
+        }
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             Ok(unlinkat(folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
         }
