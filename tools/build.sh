@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 python=${1:-python3}
 if ! [ -d target/release ]; then
-    echo "building airtoll: about five minutes on two cores; later builds compile what changed" >&2
+    echo "building airtoll: two to five minutes on two cores; later builds compile what changed" >&2
 fi
 # The stable ABI is the same for every Python, so the binding need not ask one.
 export PYO3_NO_PYTHON=1

@@ -172,7 +172,7 @@ class _ShortRuns:
         self._wait_until_s = time.monotonic() + WAIT_S
 
     def __call__(self, cell: Cell) -> str | None:
-        """Why a run of this cell is invalid, or None."""
+        """Why a run of this cell is invalid or a metric of it does not count, or None."""
         left_s = max(0.0, self._wait_until_s - time.monotonic())
         if (obstacle := other_load.wait_until_over(left_s, lambda _: None)) is not None:
             return obstacle
@@ -181,7 +181,8 @@ class _ShortRuns:
             done = perform(run, self._lab, self._probes, self._method, on_event=lambda _: None, capture=None)
         except AirtollError as error:
             return str(error)
-        return next(iter(done.record.verdict.reasons), None)
+        verdict = done.record.verdict
+        return next(iter((*verdict.reasons, *verdict.spoiled.values())), None)
 
 
 def _short(method: Method, *, warmup_s: float, duration_s: float) -> Method:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from airtoll.errors import AirtollError
 from airtoll.study.quantity import one_line
@@ -36,6 +37,11 @@ _WANTED: Final[Mapping[str, str]] = {
         ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"),
         "expected a time with its time zone",
     ),
+    "ip_v4_address": "expected an IPv4 address",
+    "ip_v6_address": "expected an IPv6 address",
+    "string_too_short": "expected at least {min_length} characters",
+    "string_too_long": "expected at most {max_length} characters",
+    "too_short": "expected at least {min_length} entries",
     "greater_than": "expected a value above {gt}",
     "greater_than_equal": "expected at least {ge}",
     "less_than": "expected a value below {lt}",
@@ -50,10 +56,15 @@ _SHOWN: Final = 40
 
 
 def first_fault(error: ValidationError) -> str:
-    """The place of the first invalid value in a document, the expected value and the invalid one, in one line."""
+    """The place of the first invalid value in a document with `explained`, in one line."""
     first = error.errors(include_url=False)[0]
-    wanted = _WANTED.get(first["type"], "is invalid").format_map(first.get("ctx", {}))
-    if wanted.startswith("expected") and isinstance(got := first["input"], str | int | float | None):
-        wanted += f", got {one_line(json.dumps(got, ensure_ascii=False), most=_SHOWN)}"
     place = ".".join(str(step) for step in first["loc"])
-    return one_line(": ".join(filter(None, (place, wanted))), most=300)
+    return one_line(": ".join(filter(None, (place, explained(first)))), most=300)
+
+
+def explained(detail: ErrorDetails) -> str:
+    """The expected value of a place in a document and the invalid one, in one line."""
+    wanted = _WANTED.get(detail["type"], "is invalid").format_map(detail.get("ctx", {}))
+    if wanted.startswith("expected") and isinstance(got := detail["input"], str | int | float | None):
+        wanted += f", got {one_line(json.dumps(got, ensure_ascii=False), most=_SHOWN)}"
+    return one_line(wanted, most=300)

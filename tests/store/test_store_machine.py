@@ -143,6 +143,13 @@ def test_a_long_delay_bears_more_lateness_than_a_short_one() -> None:
     assert set(verdict([*throughput_samples(), *delays(20.0)], late(150, 2100)).spoiled) == {"rtt_p99"}
 
 
+def test_a_percentile_is_compared_with_the_same_percentile_of_the_lateness() -> None:
+    measured = [sample(0.0, 2.0, metric="delay_p99", unit="ms"), sample(0.0, 2.0, metric="jitter", unit="ms")]
+    assert verdict([*throughput_samples(), *measured], late(50, 500)).spoiled == {
+        "delay_p99": "p99 of the lateness 0.500 ms, limit 0.200 ms"
+    }
+
+
 def test_without_its_delays_a_run_of_delays_is_invalid() -> None:
     found = verdict(delays(0.4), late(150, 150))
     assert found.reasons == (

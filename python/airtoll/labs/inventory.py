@@ -7,7 +7,6 @@ docs/reference/inventory.schema.json derives from the models:
 import hashlib
 import json
 import os
-import re
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -21,8 +20,9 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
+from airtoll.documents import explained
 from airtoll.errors import UsageError, listed
 from airtoll.host import OperatingSystem
 from airtoll.ownership import check_owner
@@ -291,7 +291,7 @@ def _beside(inventory: Inventory, folder: Path) -> Inventory:
     return inventory.model_copy(update={"hosts": hosts, "access_point": access_point, "labgrid": labgrid})
 
 
-def _explain(where: list[str], detail: Any) -> str:
+def _explain(where: list[str], detail: ErrorDetails) -> str:
     *above, last = where
     table = _TABLES.get(("hosts", "ROLE") if above[:1] == ["hosts"] else tuple(above))
     match detail["type"]:
@@ -304,10 +304,10 @@ def _explain(where: list[str], detail: Any) -> str:
             return f"{show(last)} is not a role: ap, server, sta, or sta1 to sta9"
         case "string_pattern_mismatch" if last == "address":
             return f"{show(detail['input'])} is not a destination of ssh(1): host, user@host or ssh://user@host:port"
+        case "string_pattern_mismatch" if table is not None:
+            return f"{show(detail['input'])} is not valid: {table.model_fields[last].description}"
         case _:
-            words = re.sub(r"^(Value error|Input), ?", "", detail["msg"])
-            got = "" if where == ["hosts"] else f", not {show(detail['input'])}"
-            return f"{words[:1].lower()}{words[1:]}{got}"
+            return explained(detail)
 
 
 def passphrase(table: AccessPointTable) -> str | None:

@@ -28,11 +28,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
-from airtoll.host import Host, last_words
+from airtoll.host import Host, Process, last_words
 from airtoll.labs.base import Link
-from airtoll.probes import process
+from airtoll.probes import limits, process, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way, zeros_allowed
+from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
@@ -135,7 +136,7 @@ class Ftp:
         transfers = transfers_of(link, cell)
         seconds = planned.closes_s + STOP_MARGIN_S + (BEGIN_SPREAD_S if len(transfers) > 1 else 0.0)
         argvs = [commands(transfer, cell.ip, seconds) for transfer in transfers]
-        outputs = _perform(transfers, argvs, seconds)
+        outputs, watched = _perform(link, transfers, argvs, planned, seconds)
         clients = [
             parse_client(*done.client, _who("client", transfer.client))
             for transfer, done in zip(transfers, outputs, strict=True)
@@ -177,6 +178,9 @@ class Ftp:
                 "client": client_argv,
                 "transfer_s": seconds,
                 "kbyte": "1000 byte",
+                "limits": limits.facts(
+                    watched, {transfer.way for transfer in transfers}, saturated=True, tcp=None
+                ),
             },
             faults=found,
         )
@@ -192,9 +196,13 @@ class _Outputs:
 
 
 def _perform(
-    transfers: Sequence[Transfer], argvs: Sequence[tuple[list[str], list[str]]], seconds: float
-) -> list[_Outputs]:
-    """Run the commands of all transfers at the same time."""
+    link: Link,
+    transfers: Sequence[Transfer],
+    argvs: Sequence[tuple[list[str], list[str]]],
+    planned: Window,
+    seconds: float,
+) -> tuple[list[_Outputs], Watched]:
+    """Run the commands of all transfers at the same time, and observe the window after the start of the last one."""
     hung_s = seconds + 2 * process.GRACE_S
     with ExitStack() as running:
         servers, clients, started_s = [], [], []
@@ -208,18 +216,26 @@ def _perform(
         for transfer, (_, argv) in zip(transfers, argvs, strict=True):
             started_s.append(time.monotonic())
             clients.append(running.enter_context(process.started(transfer.client, argv)))
+        ends: dict[str, list[Process]] = {"sender": [], "receiver": []}
+        for transfer, server, client in zip(transfers, servers, clients, strict=True):
+            sender, receiver = (client, server) if transfer.way == "up" else (server, client)
+            ends["sender"].append(sender)
+            ends["receiver"].append(receiver)
+        process.wait_until(clients[-1], started_s[-1] + planned.opens_s)
+        watched = watch.over(link, clients[-1], started_s[-1] + planned.closes_s, ends)
         said = [
             process.finish(client, hung_s, _who("client", transfer.client))
             for client, transfer in zip(clients, transfers, strict=True)
         ]
         for transfer, output in zip(transfers, said, strict=True):
             parse_client(*output, _who("client", transfer.client))  # else its server would wait forever
-        return [
+        outputs = [
             _Outputs(
                 output, process.finish(server, process.GRACE_S, _who("server", transfer.server)), moment_s
             )
             for output, server, transfer, moment_s in zip(said, servers, transfers, started_s, strict=True)
         ]
+        return outputs, watched
 
 
 def commands(transfer: Transfer, ip: Ip, seconds: float) -> tuple[list[str], list[str]]:

@@ -33,9 +33,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
@@ -118,9 +118,6 @@ class Received(_Model):
     intervals: list[tuple[_Count, _Count, _Time]] = Field(strict=False)
     """Packets, octets, jitter (ns)."""
     interval_ns: Annotated[int, Field(ge=1_000_000, le=NS_PER_S)]
-
-
-_M = TypeVar("_M", bound=_Model)
 
 
 @dataclass(frozen=True)
@@ -354,23 +351,12 @@ def _complaint(stderr: bytes) -> str:
 
 def parse_sent(stdout: bytes, stderr: bytes, who: str) -> Sent:
     """Parse a sender's output. Raises AirtollError with its own words if it is empty or incomplete."""
-    return _parse(Sent, stdout, stderr, who)
+    return process.read_report(Sent, stdout, who, "video", _complaint(stderr))
 
 
 def parse_received(stdout: bytes, stderr: bytes, who: str) -> Received:
     """Parse a receiver's output. Raises AirtollError with its own words if it is empty or incomplete."""
-    return _parse(Received, stdout, stderr, who)
-
-
-def _parse(model: type[_M], stdout: bytes, stderr: bytes, who: str) -> _M:
-    if not stdout.strip():
-        raise AirtollError(f"{who}: {_complaint(stderr)}")
-    try:
-        return model.model_validate_json(stdout)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = "".join(f" at {part}" for part in first["loc"][:1])
-        raise AirtollError(f"{who}: its output of {len(stdout)} bytes is incomplete{where}") from None
+    return process.read_report(Received, stdout, who, "video", _complaint(stderr))
 
 
 def corrected(received: Received, late_ns: int) -> Received:

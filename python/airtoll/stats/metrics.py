@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from airtoll.errors import AirtollError
-from airtoll.study.probes import PROBES_OF
+from airtoll.study.probes import P99_OF, PROBES_OF
 
 if TYPE_CHECKING:
     import numpy as np
@@ -418,7 +418,7 @@ METRICS: dict[str, Metric] = {
             "Round-trip time, 99th percentile",
             "RTT p99",
             f"99th percentile of the round trips, if there are at least {P99_MIN_ROUND_TRIPS}",
-            _of(_p99, "rtt"),
+            _of(_p99, P99_OF["rtt_p99"]),
             _of(_mean),
             main=False,
         ),
@@ -473,7 +473,7 @@ METRICS: dict[str, Metric] = {
                     f"Round-trip time under load, {way}, 99th percentile",
                     f"Loaded RTT p99 {way}",
                     "99th percentile of the same round trips",
-                    _of(_p99, "rtt_loaded", way),
+                    _of(_p99, P99_OF[f"rtt_loaded_p99_{way}"], way),
                     main=False,
                 ),
                 _time(

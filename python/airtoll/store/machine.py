@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any, Final
 
 from airtoll.probes.base import Sample
+from airtoll.study.probes import P99_OF
 
 LACKING_MOST: Final = 0.03
 """Share of the window in which the air may lack data: more could change a cost by more than 3 percentage points."""
@@ -116,8 +117,8 @@ def spoiled_by_lateness(
 ) -> dict[str, str]:
     """The metrics whose values the emulator's lateness changed too much, with the reason.
 
-    `samples` are those of the measured window, `counters` those of the run. A metric is that of the samples; a name
-    with _p99 is the 99th percentile of a delay alone. `limits` are the facts of the probe that loaded the link.
+    `samples` are those of the measured window, `counters` those of the run. A metric is that of the samples, or a 99th
+    percentile that is taken from them. `limits` are the facts of the probe that loaded the link.
     """
     lateness = counters.get("lateness_us")
     lateness = lateness if isinstance(lateness, Mapping) else {}
@@ -165,8 +166,10 @@ def _late_delays(
     values = sorted(
         abs(sample.value) for sample in samples if sample.metric == metric and sample.value is not None
     )
-    typical, highest = median(values), values[int(0.99 * (len(values) - 1))]
-    for quantile, name, value_ms in (("p50", metric, typical), ("p99", f"{metric}_p99", highest)):
+    highest = values[int(0.99 * (len(values) - 1))]
+    judged = [] if metric in P99_OF else [("p50", metric, median(values))]
+    judged += [("p99", name, highest) for name, samples_of in P99_OF.items() if samples_of == metric]
+    for quantile, name, value_ms in judged:
         late_ms = lateness.get(quantile)
         if late_ms is None:
             continue

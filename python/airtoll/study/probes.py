@@ -150,6 +150,15 @@ PROBES_OF: Final[dict[str, tuple[str, ...]]] = {
 """The probes that record each metric."""
 
 
+P99_OF: Final[dict[str, str]] = {
+    "rtt_p99": "rtt",
+    "rtt_loaded_p99_up": "rtt_loaded",
+    "rtt_loaded_p99_down": "rtt_loaded",
+    "delay_p99": "delay_p99",
+}
+"""The metrics that are a 99th percentile, with the samples from which they are taken."""
+
+
 def lacks(metric: str, probes: Collection[str], lab: str, clock: Clock) -> str | None:
     """Why no measurement with these probes in this lab gives the metric, with the remedy; None if one does."""
     able = PROBES_OF[metric]
