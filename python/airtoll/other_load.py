@@ -4,8 +4,9 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from airtoll import proc_stat
 
 CORES_OF_A_RUN: Final = 3
 """Cores that a run in real time uses at most: the emulator, the sender and the receiver."""
@@ -27,8 +28,7 @@ _STEPS_MOST: Final = 500
 """Additions between two readings of the clock, some milliseconds, and the number of readings after which time stands
 still."""
 
-_STAT: Final = Path("/proc/stat")
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of a line of /proc/stat
+_NOT_BUSY: Final = ("idle", "iowait", "steal")
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,7 @@ def wait_until_over(
 
 def _times_s() -> tuple[float, float]:
     """Busy and stolen time of the cores that this process may use, since the machine started."""
-    names = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-    busy = stolen = 0
-    for line in _STAT.read_text(encoding="ascii").splitlines():
-        name, *columns = line.split()
-        if name in names:
-            ticks = [int(column) for column in columns[: _STEAL + 1]]
-            stolen += ticks[_STEAL]
-            busy += sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT] - ticks[_STEAL]
-    tick_s = 1 / os.sysconf("SC_CLK_TCK")
-    return busy * tick_s, stolen * tick_s
+    times = proc_stat.times_s(proc_stat.PATH.read_text(encoding="ascii"))
+    cores = [times[f"cpu{core}"] for core in os.sched_getaffinity(0)]
+    busy_s = sum(sum(core.values()) - sum(core[state] for state in _NOT_BUSY) for core in cores)
+    return busy_s, sum(core["steal"] for core in cores)

@@ -1,8 +1,9 @@
 """The facts of a window: differences of counters and threads, and the state of TCP."""
 
+from airtoll import proc_stat
 from airtoll.host import ThreadTimes
 from airtoll.probes.limits import connection_in, facts
-from airtoll.probes.machines import MachineTimes, times_in
+from airtoll.probes.machines import MachineTimes
 from airtoll.probes.watch import Totals, Watched
 
 BEFORE = Totals(
@@ -81,6 +82,16 @@ def test_the_state_of_the_data_connection_is_read() -> None:
     assert connection_in("", 2.5) is None
 
 
-def test_times_of_a_machine_are_the_sum_of_its_states() -> None:
-    stat = "cpu  100 20 30 400 50 0 7 93 11 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
-    assert times_in(stat) == MachineTimes(steal_s=0.93, softirq_s=0.07, all_s=7.0)
+def test_times_of_a_machine_are_read_from_its_kernel_and_from_nothing_else() -> None:
+    stat = "cpu  100 20 30 400 50 0 7 93 11 0\ncpu0 1 1 1 1 1 1 1 1 0 0\nintr 5\n"
+    of_all, of_core = proc_stat.times_s(stat).values()
+    assert (of_all["steal"], of_all["softirq"], sum(of_all.values())) == (0.93, 0.07, 7.0)
+    assert sum(of_core.values()) == 0.08
+    for odd in (
+        "",
+        "cpu 1 2 3",
+        "cpu -1 2 3 4 5 6 7 8",
+        "cpu 1 2 3 4 5 6 7 x",
+        "cpu" + " 9" * 8 + "9" * 5000,
+    ):
+        assert proc_stat.times_s(odd) == {}

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
+from airtoll import proc_stat
 from airtoll.host import Host
 from airtoll.labs.base import Link
-
-_STAT: Final = "/proc/stat"
-
-_TICKS_PER_S: Final = 100  # USER_HZ of every Linux
 
 
 @dataclass(frozen=True)
@@ -52,19 +49,12 @@ def machine_times(link: Link) -> dict[str, MachineTimes]:
         return {}
     found = {}
     for machine, host in machines(link).items():
-        (text,) = host.texts(_STAT) if host.os == "linux" else [None]
-        if text is not None:
-            found[machine] = times_in(text)
+        (text,) = host.texts(str(proc_stat.PATH)) if host.os == "linux" else [None]
+        if (times := proc_stat.times_s(text or "").get("cpu")) is not None:
+            found[machine] = MachineTimes(
+                steal_s=times["steal"], softirq_s=times["softirq"], all_s=sum(times.values())
+            )
     return found
-
-
-def times_in(stat: str) -> MachineTimes:
-    """The times in the text of /proc/stat."""
-    # proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guest times are part of user and nice.
-    ticks = [int(word) for word in stat.split("\n", 1)[0].split()[1:9]]
-    return MachineTimes(
-        steal_s=ticks[7] / _TICKS_PER_S, softirq_s=ticks[6] / _TICKS_PER_S, all_s=sum(ticks) / _TICKS_PER_S
-    )
 
 
 def with_machines(counters: Mapping[str, Any], link: Link) -> dict[str, Any]:
