@@ -97,12 +97,25 @@ apt_get update || [ -z "$missing" ] || exit 2
 install() {
     apt_get install -y --no-install-recommends "$@"
 }
-# shellcheck disable=SC2086 # lists of words
-[ -z "$missing" ] || install $missing || exit 2
-# The package of FreeRADIUS starts a server; the tests start their own.
-case "$missing " in
-*" freeradius "*) $as_root systemctl disable --quiet --now freeradius 2>/dev/null || true ;;
-esac
+# Some packages start a server on all interfaces, now and at every boot. airtoll starts its own, so a new one never runs.
+servers=""
+for package in $missing; do
+    case $package in
+    freeradius | irtt) servers="$servers $package.service" ;;
+    openssh-server) servers="$servers ssh.service ssh.socket" ;;
+    esac
+done
+systemd() {
+    # shellcheck disable=SC2086 # a list of words
+    [ -z "$servers" ] || $as_root systemctl "$@" $servers >/dev/null 2>&1 || true
+}
+systemd mask --runtime
+status=0
+# shellcheck disable=SC2086 # a list of words
+[ -z "$missing" ] || install $missing || status=2
+systemd unmask --runtime
+systemd disable
+[ "$status" = 0 ] || exit "$status"
 for package in $useful; do
     install "$package" || echo "continuing without $package: $compares omits the comparisons that require it" >&2
 done

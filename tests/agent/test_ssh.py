@@ -69,6 +69,19 @@ def test_no_program_runs_that_another_user_could_replace(way: Ssh, tmp_path: Pat
             way.connect()
 
 
+@pytest.mark.parametrize("given", ["", "/airtoll-agent-*"])
+@pytest.mark.parametrize("mode", [0o720, 0o702])
+def test_a_program_that_others_may_write_is_replaced(way: Ssh, tmp_path: Path, given: str, mode: int) -> None:
+    way.connect().connection.close()
+    (copy,) = copies(tmp_path)
+    first = copy.stat().st_ino
+    for path in tmp_path.glob(f"cache/airtoll{given}"):
+        path.chmod(mode)
+    way.connect().connection.close()
+    assert copy.stat().st_ino != first
+    assert not (copy.stat().st_mode | copy.parent.stat().st_mode) & 0o022
+
+
 def test_a_damaged_copy_is_replaced(way: Ssh, tmp_path: Path) -> None:
     way.connect().connection.close()
     (copy,) = copies(tmp_path)

@@ -22,10 +22,10 @@ def machine(folder: Path, apt_get: str) -> None:
     stub(folder, "apt-get", f'echo "apt-get $*" >>"{folder}/calls"; {apt_get}')
 
 
-def install(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The script for benchmarks on a machine whose only commands are those in the folder."""
+def install(folder: Path, purpose: str = "bench") -> subprocess.CompletedProcess[str]:
+    """The script for a purpose on a machine whose only commands are those in the folder."""
     return subprocess.run(
-        ["/bin/sh", str(TOOLS / "system-packages.sh"), "bench"],
+        ["/bin/sh", str(TOOLS / "system-packages.sh"), purpose],
         env={"PATH": str(folder)},
         capture_output=True,
         text=True,
@@ -46,6 +46,21 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     for program in ("ping", "iperf", "time", "wg"):
         stub(tmp_path, program, "")
     assert install(tmp_path).stdout == ""
+
+
+def test_no_server_of_a_package_begins_to_listen(tmp_path: Path) -> None:
+    machine(tmp_path, "true")
+    stub(tmp_path, "systemctl", f'echo "systemctl $*" >>"{tmp_path}/calls"')
+    install(tmp_path, "run")
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if " update" not in line]
+    before, installation, *after = calls
+    assert before == "systemctl mask --runtime irtt.service"
+    assert "install" in installation
+    assert after == ["systemctl unmask --runtime irtt.service", "systemctl disable irtt.service"]
+    stub(tmp_path, "irtt", "")  # a server that the user installed stays as it is
+    (tmp_path / "calls").unlink()
+    install(tmp_path, "run")
+    assert "systemctl" not in (tmp_path / "calls").read_text()
 
 
 def test_a_failed_installation_gives_one_line_that_says_what_to_do(tmp_path: Path) -> None:

@@ -54,15 +54,17 @@ _REMEDIES: Final = (
 """Words of ssh and sudo, and what to do."""
 
 # Executes the agent if the file has the checksum of the host's architecture. On some systems, users do not search the
-# folders of iw(8) and wpa_cli(8). A file of another user is no agent: its owner could replace it after the comparison.
+# folders of iw(8) and wpa_cli(8). A file is no agent if another user owns it or can write to it or to its folder: that
+# user could replace it after the comparison.
 _SERVE: Final = """
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 set -- $CHECKSUMS
 machine=$(uname -m)
 for pair; do case $pair in "$machine="*) sum=${pair#*=} ;; esac; done
 file=${XDG_CACHE_HOME:-$HOME/.cache}/airtoll/airtoll-agent-${sum:-unknown}
-[ -O "$file" ] && [ -O "${file%/*}" ] && [ -x "$file" ] && have=$(sha256sum "$file") && [ "${have%% *}" = "$sum" ] &&
-    exec $BECOME "$file" serve $OWNER
+[ -O "$file" ] && [ -O "${file%/*}" ] && [ -x "$file" ] &&
+    ! ls -ld "$file" "${file%/*}" | grep -Eq '^(.....|........)w' &&
+    have=$(sha256sum "$file") && [ "${have%% *}" = "$sum" ] && exec $BECOME "$file" serve $OWNER
 echo "no agent for $machine: $file" >&2
 exit 1
 """
@@ -73,6 +75,7 @@ umask 077
 folder=${FILE%/*}
 mkdir -p "$folder" || exit
 [ -O "$folder" ] || { echo "$folder belongs to another user" >&2; exit 1; }
+chmod go-w "$folder" || exit
 cat > "$FILE.$$" && chmod 700 "$FILE.$$" || exit
 have=$(sha256sum "$FILE.$$") && [ "${have%% *}" = "$SUM" ] || {
     rm -f "$FILE.$$"
