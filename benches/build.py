@@ -1,7 +1,8 @@
 """Measure what `make run` and `make test` cost from nothing: the CPU time of each stage, crate and test.
 
-Both commands run in a fresh clone of HEAD, stage by stage. CPU time includes all processes that a stage started, so
-other load on the machine changes it little. Downloads and the installation of Debian packages count, too.
+Both commands run in a fresh clone of HEAD in the folder of temporary files (TMPDIR), stage by stage. CPU time includes
+all processes that a stage started, so other load on the machine changes it little. Downloads and the installation of
+Debian packages count, too.
 """
 
 import os
@@ -108,7 +109,9 @@ class Clone:
         wall_s = time.perf_counter() - began
         if done.returncode not in (0, 1 if "airtoll run" in command else 0):  # 1: invalid runs
             sys.exit(f"{command} failed:\n{done.stdout}{done.stderr}")
-        return Stage(name, _children_s() - before, wall_s, done.stdout)
+        stage = Stage(name, _children_s() - before, wall_s, done.stdout)
+        print(f"{name}: {stage.cpu_s:.0f} s of CPU time, {stage.wall_s:.0f} s", file=sys.stderr)
+        return stage
 
     def crates(self) -> dict[str, float]:
         """CPU seconds of rustc by crate, since the last call."""
@@ -141,7 +144,8 @@ def _largest(name: str, unit: str, found: dict[str, float]) -> str:
 
 @contextmanager
 def _clone() -> Iterator[Clone]:
-    with TemporaryDirectory(dir=ROOT / "target") as folder:
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # some tests run as another user  # noqa: S103
         yield Clone(Path(folder))
 
 

@@ -47,6 +47,7 @@ _WANTED: Final[Mapping[str, str]] = {
     "less_than": "expected a value below {lt}",
     "less_than_equal": "expected at most {le}",
     "literal_error": "expected {expected}",
+    "level": "expected a level or 'unknown'",  # airtoll.study.factors.OrUnknown
     "value_error": "{error}",
 }
 """The expected value by pydantic's name of an error. Pydantic's own texts are for programmers."""

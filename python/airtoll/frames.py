@@ -19,9 +19,9 @@ from airtoll.store import COLUMNS, Result
 from airtoll.store.parquet import kind_of
 from airtoll.store.samples import Words
 
-Library = Literal["polars", "pandas"]
+FrameLibrary = Literal["polars", "pandas"]
 
-LIBRARIES: Final[tuple[Library, ...]] = ("polars", "pandas")
+LIBRARIES: Final[tuple[FrameLibrary, ...]] = ("polars", "pandas")
 """In the order of preference."""
 
 
@@ -35,7 +35,7 @@ class Frames:
     cells: Any
     """One row per cell and metric: mean, intervals and paired comparison of the valid runs, in `unit`."""
     result: Result
-    library: Library
+    library: FrameLibrary
     states: Mapping[str, str]
     """The state of each run by its id."""
 
@@ -67,7 +67,7 @@ class Frames:
         return import_module(self.library).DataFrame(series)
 
 
-def load(directory: str | Path, library: Library | None = None) -> Frames:
+def load(directory: str | Path, library: FrameLibrary | None = None) -> Frames:
     """Read a result as frames of `library`, by default polars if it is installed, otherwise pandas.
 
     Raises UsageError if the directory is not a result or the library is not installed, AirtollError if a file of the
@@ -85,7 +85,7 @@ def load(directory: str | Path, library: Library | None = None) -> Frames:
     )
 
 
-def _installed(library: str | None) -> Library:
+def _installed(library: str | None) -> FrameLibrary:
     """The library, or the first one that is installed. Raises UsageError if it is unknown or not installed."""
     if library is not None and library not in LIBRARIES:
         raise UsageError(f"airtoll.load: unknown library '{library}' (expected {' or '.join(LIBRARIES)})")
@@ -97,7 +97,7 @@ def _installed(library: str | None) -> Library:
     )
 
 
-def _frame(library: Library, rows: Sequence[Mapping[str, Any]]) -> Any:
+def _frame(library: FrameLibrary, rows: Sequence[Mapping[str, Any]]) -> Any:
     series = {}
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
@@ -114,7 +114,7 @@ _TEXTS: Final = ("baseline", "no_ratio_because", "equivalence")
 """Columns of text that may have no value at all. Every other column without a value is one of numbers."""
 
 
-def _series(library: Library, name: str, kind: str, values: Any) -> Any:
+def _series(library: FrameLibrary, name: str, kind: str, values: Any) -> Any:
     """A column of the type `kind`, as `airtoll.store.parquet` names types. NaN is a missing value."""
     module = import_module(library)
     if library == "polars":

@@ -34,8 +34,8 @@ from airtoll.study.values import STATIONS_MAX, key_of
 RETRIES_MOST = 5
 """The largest number of repeats of an invalid run."""
 
-Count = Annotated[int, Field(ge=0, lt=2**31)]
-Seed = Annotated[int, Field(ge=0, lt=2**64)]
+_Count = Annotated[int, Field(ge=0, lt=2**31)]
+_Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
@@ -55,13 +55,13 @@ class Cell(BaseModel):
     lab: str
     topology: Annotated[Topology, OrUnknown()]
     phy: Annotated[Phy, OrUnknown()]
-    bandwidth: Annotated[Count, OrUnknown()]  # MHz
+    bandwidth: Annotated[_Count, OrUnknown()]  # MHz
     gi: Annotated[GuardInterval, OrUnknown()]
     rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht; "auto", "unknown"
     transport: Annotated[Transport, OrUnknown()]
     ip: Annotated[Ip, OrUnknown()]
     # Bytes: payload of a UDP datagram, or size of one write to a TCP socket.
-    packet_size: Annotated[Count, OrUnknown()]
+    packet_size: Annotated[_Count, OrUnknown()]
     security: Security
     # Factors with a default were added after the first version. A digest omits them at their default (see plan).
     # Spatial streams; ht rates from mcs8 imply their own number.
@@ -112,14 +112,14 @@ class Run(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    order: Count  # 1-based position in the plan; runs are executed in this order, except repeats
-    block: Count  # runs that are compared: they differ only in security, or are one session of every setting
-    replicate: Count  # 1-based
+    order: _Count  # 1-based position in the plan; runs are executed in this order, except repeats
+    block: _Count  # runs that are compared: they differ only in security, or are one session of every setting
+    replicate: _Count  # 1-based
     discard: bool  # one of the first replicates: measured and stored, but excluded from every statistic
-    seed: Seed  # shared by the runs of a replicate that differ only in security
+    seed: _Seed  # shared by the runs of a replicate that differ only in security
     cell: Cell
     # Keys with a default were added after the first version.
-    session: Count | None = None  # 1-based; has one setting of the access point. None: switching by block
+    session: _Count | None = None  # 1-based; has one setting of the access point. None: switching by block
     attempt: Annotated[int, Field(ge=1, le=RETRIES_MOST + 1)] = (
         1  # above 1: repeats the run of the plan, whose earlier attempts are invalid
     )
@@ -149,21 +149,21 @@ class Method(BaseModel):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    repeats: Count  # counted replicates per cell; with a stopping rule, the maximum
-    discard_first: Count  # replicates before those, measured but excluded
+    repeats: _Count  # counted replicates per cell; with a stopping rule, the maximum
+    discard_first: _Count  # replicates before those, measured but excluded
     duration: float  # seconds of each probe's measured window
     warmup: float  # seconds before that window, measured but excluded
-    seed: Seed
+    seed: _Seed
     # Keys with a default were added after the first version.
     probes: tuple[ProbeName, ...] = DEFAULT_PROBES
     stop: StopRule = "fixed"
-    least_repeats: Count = 2  # minimum before a rule may stop
+    least_repeats: _Count = 2  # minimum before a rule may stop
     within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
     confidence: float = 95.0  # of that interval, in %
     udp_load: UdpLoad | float = "overload"  # in the method of one run also Mbit/s of payload
     rtt_pause: float = 0.0  # seconds between a response and the next request of probe rtt
     switching: Switching = "block"  # when the access point changes its settings
-    sessions: Count = 4  # of each setting, if switching is by session
+    sessions: _Count = 4  # of each setting, if switching is by session
     # How often an invalid run is repeated; `Course` also limits the repeats of a study. A reader lists all attempts.
     retries: Annotated[int, Field(ge=0, le=RETRIES_MOST)] = 0
 

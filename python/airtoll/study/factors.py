@@ -75,7 +75,12 @@ class OrUnknown:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         known = handler(source)
-        return core_schema.union_schema([core_schema.literal_schema([UNKNOWN]), known], mode="left_to_right")
+        return core_schema.union_schema(
+            [core_schema.literal_schema([UNKNOWN]), known],
+            mode="left_to_right",
+            custom_error_type="level",
+            custom_error_message=f"a level or '{UNKNOWN}'",
+        )
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
