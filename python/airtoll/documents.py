@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from airtoll.errors import AirtollError
-from airtoll.study.quantity import one_line
+from airtoll.study.quantity import one_line, show
 
 _Shape = TypeVar("_Shape")
 
@@ -67,5 +67,6 @@ def explained(detail: ErrorDetails) -> str:
     """The expected value of a place in a document and the invalid one, in one line."""
     wanted = _WANTED.get(detail["type"], "is invalid").format_map(detail.get("ctx", {}))
     if wanted.startswith("expected") and isinstance(got := detail["input"], str | int | float | None):
-        wanted += f", got {one_line(json.dumps(got, ensure_ascii=False), most=_SHOWN)}"
+        words = show(got) if isinstance(got, int) else json.dumps(got, ensure_ascii=False)
+        wanted += f", got {one_line(words, most=_SHOWN)}"
     return one_line(wanted, most=300)

@@ -98,6 +98,83 @@ def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert "is longer than 1 MiB" in refusal(tmp_path / "long")
 
 
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.gz"
+    file.write_bytes(gzip.compress(b" " * (17 << 20), 1))
+    assert "is longer than 16 MiB after unpacking, over 100 times its size" in refusal(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{}\n" * 10_000, "contains more than 9999 tests"),
+        (b"[" + b"{}," * 10_000 + b"{}]\n", "contains more than 9999 tests"),
+        (b"ab\r\n" * 2_000_001, "has 2000001 lines: expected at most 2000000"),
+        (b'{"start": [' + b"{}," * 4_000_000 + b"{}]}", "contains more than 4000000 JSON values"),
+    ],
+    ids=["objects", "array", "lines", "values"],
+)
+def test_a_file_of_too_many_parts_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert words in refusal(file)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ping/iputils.txt",
+        "netperf/tcp_stream.txt",
+        "iperf2/2.1.8-tcp-client.txt",
+        "iperf3-text/tcp-client.txt",
+        "iperf3-tcp-client.json",
+    ],
+)
+def test_a_file_has_at_most_as_many_tests_as_a_result_has_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(files, "MOST_RUNS", 2)
+    file = tmp_path / "file"
+    file.write_bytes((RECORDED / name).read_bytes() * 3)
+    assert "contains more than 2 tests" in refusal(file)
+
+
+def test_each_report_of_an_array_has_its_own_text(tmp_path: Path) -> None:
+    file = tmp_path / "array.json"
+    file.write_text('[{"a": 1}, {"b": 2, "b": 3},\n{"c": [4]}\n]\n')
+    found = files.read_file(file)
+    assert [document.text for document in found.documents] == ['{"a": 1}', '{"b": 2, "b": 3}', '{"c": [4]}']
+    assert [document.repeated for document in found.documents] == [set(), {"b"}, set()]
+    assert found.rest is None
+    file.write_text('[{"a": 1}, {"b": 2}')
+    assert "line 1: is truncated or not JSON" in refusal(file)
+
+
+FLENT, IRTT = (gzip.decompress((RECORDED / name).read_bytes()) for name in (NAMES[3], NAMES[2]))
+STREAM = "Packet,Sequence,Delta (ms),Jitter (ms)\n1,1,0,0\n2,2,999999999999,0\n3,3,999999999999,0\n"
+PING = """64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=1 ms
+64 bytes from 192.0.2.1: icmp_seq=30000 ttl=64 time=1 ms
+2 packets transmitted, 2 received, 0% packet loss, time 999999999999ms
+"""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        STREAM.encode(),
+        PING.encode(),
+        re.sub(rb'("TIME": ")[^"]*', rb"\g<1>0001-01-01T00:00:00+14:00", FLENT),
+        re.sub(rb'("TIME": ")[^"]*', rb"\g<1>9999-12-31T23:59:59Z", FLENT),
+        re.sub(rb'("start_time": ")[^"]*', rb"\g<1>0001-01-01T00:00:00+14:00", IRTT),
+    ],
+    ids=["RTP", "ping", "flent first year", "flent last year", "irtt"],
+)
+def test_times_that_a_result_cannot_store_are_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert "contains a time out of range: expected at most 1e+06 s per test" in refusal(file)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
 def test_a_truncated_file_is_refused(tmp_path: Path, name: str, part: float) -> None:

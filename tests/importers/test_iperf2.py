@@ -1,6 +1,7 @@
 """Reports of iperf 2 and JPerf become runs with the figures that the tool printed."""
 
 import re
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from recorded_files import LEVELS, RECORDED, Import, by_run, numbers
 
 from airtoll.errors import UsageError
 from airtoll.store import Result
-from airtoll.store.importers import Given, import_files
+from airtoll.store.importers import Given, files, import_files
 
 VERSIONS = ("2.0.5", "2.0.13", "2.1.8", "2.2.1")
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -336,3 +337,36 @@ def test_the_loads_of_replicates_must_be_equal(tmp_path: Path) -> None:
     second = text.index("iperf -c", 10)
     text = text[:second] + text[second:].replace("-b 35.0M", "-b 10.0M", 1)
     assert "have the same cell, but -b is 10.0M and 35.0M" in refusal(tmp_path, text)
+
+
+def table_row(port: int, start_s: int, end_s: int, time: int = 20261126040000) -> str:
+    return f"{time},192.0.2.1,{port},192.0.2.2,5001,3,{start_s}.0-{end_s}.0,1250000,1000000"
+
+
+def test_a_table_has_at_most_as_many_tests_as_a_result_has_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_RUNS", 2)
+    rows = [table_row(5002 + test, 0, 10, 20261126040000 + 20 * test) for test in range(3)]
+    assert "contains more than 2 tests" in refusal(tmp_path, "\n".join(rows))
+
+
+STREAMS = 15_000
+HEAD = "Client connecting to 192.0.2.2, TCP port 5001"
+CONNECTED = [
+    f"[{number:3}] local 192.0.2.1 port 5002 connected with 192.0.2.2 port 5001" for number in range(STREAMS)
+]
+TOTALS = [f"[{number:3}]  0.0-10.0 sec  1.25 MBytes  1.00 Mbits/sec" for number in range(STREAMS)]
+FIRST_ROWS = [table_row(5002 + number, 1, 2) for number in range(STREAMS)]
+LAST_ROWS = [table_row(5002 + number, 0, 10) for number in range(STREAMS)]
+
+
+@pytest.mark.parametrize(
+    ("firsts", "lasts"), [([HEAD, *CONNECTED], ["", *TOTALS]), (FIRST_ROWS, LAST_ROWS)], ids=["text", "table"]
+)
+def test_the_time_to_read_streams_is_linear(tmp_path: Path, firsts: list[str], lasts: list[str]) -> None:
+    """Each stream ends after the next one begins, so that one is always open. Quadratic time is above 10 s."""
+    lines = [line for pair in zip(firsts[1:], lasts, strict=False) for line in pair]
+    began = time.process_time()
+    imports(tmp_path, "\n".join([firsts[0], *lines, lasts[-1]]))
+    assert time.process_time() - began < 5

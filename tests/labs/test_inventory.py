@@ -56,6 +56,11 @@ def load(tmp_path: Path, text: str) -> None:
         ('[access_point]\nkind = "fixed"', "", "access_point: missing key: The access point"),
         ('kind = "fixed"', 'kind = "fixed', "line 8, column .*: not TOML"),
         (
+            "[hosts.sta]",
+            f"patience = 0x{'f' * 5000}\n[hosts.sta]",
+            "patience: .*a number of more than 64 bits",
+        ),
+        (
             '"laptop"',
             '"-oProxyCommand=reboot"',
             "hosts.sta.address: '-oProxyCommand=reboot' is not a destination",

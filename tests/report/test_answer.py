@@ -122,7 +122,10 @@ def test_the_study_declares_the_primary_metric(make: Make) -> None:
     assert next(iter(figures.measured(data, None))).title == "Jitter, ms"
 
 
-@pytest.mark.parametrize("study_text", ["", 'primary = "delays"\n', "primary = 3\n", "primary ="])
+HOSTILE = ["a." * 100_000 + "a = 1", "a = " + "[" * 5000, "a = " + "9" * 5000]
+
+
+@pytest.mark.parametrize("study_text", ["", 'primary = "delays"\n', "primary = 3\n", "primary =", *HOSTILE])
 def test_a_result_without_a_known_primary_metric_begins_with_throughput(make: Make, study_text: str) -> None:
     data = ReportData.of(make(make_plan(repeats=1), study_text=study_text))
     assert data.primary == METRICS["throughput"]

@@ -111,6 +111,7 @@ def test_equal_scenarios_have_one_text() -> None:
         ({"snr": "loud"}, "snr", "or 'none'"),
         ({"snr": [[0, 1], [2]]}, "snr", "not a square matrix"),
         ({"snr": [1, 2]}, "snr", "not a square matrix"),
+        ({"snr": [[10**400]]}, "snr", "a number of more than 64 bits in the matrix is not a finite number"),
         ({"hears": [[1, True], [1, 1]]}, "hears", "true in the matrix is not a number"),
         ({"hears": 1}, "hears", "not a square matrix"),
         ({"path_loss": 3}, "path_loss", "not a table"),

@@ -415,7 +415,15 @@ def test_a_misspelt_key_is_reported_before_the_missing_key(tmp_path: Path) -> No
         ("title = '''\nx", "line 2, column 2: not TOML: "),
         ('title = "x"\ntitle = "y"\n', "line 2, column 12: not TOML: "),
         (b'title = "x"\nlab = "\xff"\n', "line 2: is not UTF-8"),
-        ("a = " + "9" * 5000, "not TOML: "),
+        ("a = " + "9" * 5000, "not TOML: a number has too many digits"),
+        (
+            GOOD.replace('"1 s"', "0x" + "f" * 5000),
+            "method.duration: a number of more than 64 bits is outside ",
+        ),
+        ("\n" + ".".join(["a"] * 100_000) + " = 1", "line 2: a key has more than 100 parts"),
+        ("[" + " . ".join(['"a\\""', "'\"'"] * 60) + "]", "line 1: a key has more than 100 parts"),
+        ("a = " + "{a.a.a.a = " * 30 + "1" + "}" * 30, "is nested too deeply for a study file"),
+        ("#" * (1 << 20) + "\n", "is longer than 1 MiB; expected a study file"),
         ("", "title: missing key"),
     ],
 )

@@ -7,7 +7,7 @@ whole milliseconds, and `<1ms` counts as 0.5 ms, the middle of the interval.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -37,18 +37,23 @@ _IPV4_REPLY: Final = re.compile(
     re.ASCII,
 )
 _IPV6_REPLY: Final = re.compile(
-    r"(?<![\w:.])([0-9a-fA-F:]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*)(?:%\w{1,16})?(?![\w.])[^=<]{0,60}:[^=<\d]{1,40}()([=<]) ?"
-    r"(\d{1,9}) ?[^\s\d=<>,;:/]{1,12}\W*$",
+    r"(?<![\w:.])((?:[0-9a-fA-F]{0,4}:){2,8}[0-9a-fA-F.]{0,15})(?:%\w{1,16})?(?![\w.])[^=<]{0,60}:[^=<\d]{1,40}()([=<])"
+    r" ?(\d{1,9}) ?[^\s\d=<>,;:/]{1,12}\W*$",
     re.ASCII,
 )
 _NUMBER: Final = re.compile(r"= ?(\d{1,9})(?!\d)", re.ASCII)
-_LONGEST: Final = 300
-"""Limit of a line of Windows, whose form is so general that long lines of other tools would take long."""
+LONGEST: Final = 300
+"""Limit of a line. The forms are so general that the time to match them grows with the square of the length."""
+
+
+def numbered_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines that are short enough for ping, with their numbers from 1. The functions below accept only these."""
+    return ((number, line) for number, line in enumerate(lines, start=1) if len(line) <= LONGEST)
 
 
 def reply_of_windows(line: str) -> re.Match[str] | None:
     """A reply as Windows prints it in any language: address, octets (IPv4), "=" or "<", milliseconds."""
-    if len(line) > _LONGEST or ("=" not in line and "<" not in line):
+    if "=" not in line and "<" not in line:
         return None
     found = _IPV4_REPLY.search(line)
     if found is None and (found := _IPV6_REPLY.search(line)) is not None:
@@ -71,7 +76,7 @@ def statistics(line: str) -> tuple[int, int, int | None] | None:
     """
     if found := SUMMARY.match(line):
         return int(found[1]), int(found[2]), int(found[3]) if found[3] else None
-    if len(line) <= _LONGEST and line.count("=") == 3:
+    if line.count("=") == 3:
         sent, received, lost = ([int(number) for number in _NUMBER.findall(line)] + [0, 0, 0])[:3]
         if sent > 0 and sent == received + lost:
             return sent, received, None
@@ -118,7 +123,7 @@ def measure(host: Host, address: str, ip: Ip, size_b: int, window: Window) -> Me
 
 def _totals(text: str) -> tuple[int, int] | None:
     """The numbers of requests and replies in the statistics of ping; None if its output is incomplete."""
-    for line in text.splitlines():
+    for _, line in numbered_lines(text.splitlines()):
         if (found := statistics(line)) is not None:
             return found[:2]
     return None
@@ -127,7 +132,7 @@ def _totals(text: str) -> tuple[int, int] | None:
 def parse(text: str, interval_s: float, window: Window) -> Sequence[Sample]:
     """One sample per reply. Windows does not number its replies: a lost one moves those after it ahead."""
     trips: dict[int, float] = {}
-    for line in text.splitlines():
+    for _, line in numbered_lines(text.splitlines()):
         if (found := REPLY.match(line)) is not None:
             trips.setdefault(int(found[4]), float(found[5]))  # a duplicate has the same number
         elif (found := reply_of_windows(line)) is not None:

@@ -4,6 +4,7 @@ A missing key keeps the lab's own value, which the run's record contains.
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -73,7 +74,7 @@ def matrix(value: Any, of: str) -> Matrix:
         for entry in row:
             if isinstance(entry, bool) or not isinstance(entry, int | float):
                 raise ValueError(f"{show(entry)} in the matrix is not a number")
-            if not math.isfinite(entry):
+            if not abs(entry) <= sys.float_info.max:  # also refuses NaN, and integers that no float can hold
                 raise ValueError(f"{show(entry)} in the matrix is not a finite number")
     return tuple(tuple(row) for row in rows)
 

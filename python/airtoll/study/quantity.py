@@ -75,7 +75,8 @@ class Quantity:
             if unit not in self._factors():
                 raise ValueError(f"{show(value)} has the wrong unit; {self._allowed()}")
             return Decimal(number) * self._factors()[unit]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (isinstance(value, float) and not math.isfinite(value)):
             raise ValueError(f"{show(value)} is not {self.noun}; {self._allowed()}")
         return Decimal(value)
 

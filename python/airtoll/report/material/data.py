@@ -1,6 +1,5 @@
 """The data of a report: the runs of a result, and the figures that `airtoll.stats` computes from them."""
 
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from airtoll.course import unneeded
 from airtoll.documents import read_json
+from airtoll.errors import UsageError
 from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.probes import cpu
 from airtoll.published import names
@@ -40,6 +40,7 @@ from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
 from airtoll.study.security import Security
+from airtoll.study.toml import parse_toml
 
 
 class _MediumAnswer(BaseModel):
@@ -468,10 +469,10 @@ class ReportData:
 
 
 def _toml(text: str) -> Mapping[str, Any]:
-    """The keys of a TOML text; none if it is invalid."""
+    """The keys of a study's text; none if it is invalid."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        return parse_toml(text, "study.toml", "a study file")
+    except UsageError:
         return {}
 
 

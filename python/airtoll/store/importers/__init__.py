@@ -31,7 +31,7 @@ from airtoll.store.importers.cells import (
     single_levels,
     swapped,
 )
-from airtoll.store.importers.files import File, read_file
+from airtoll.store.importers.files import MOST_RUNS, File, read_file
 from airtoll.store.importers.formats import FORMATS, format_of, tool_of
 from airtoll.store.importers.plausible import contradictions, too_fast
 from airtoll.store.importers.reading import Asked, Reading
@@ -41,11 +41,11 @@ from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
 from airtoll.study.load import Study
 
-MOST_RUNS: Final = 9999
-"""A run's name has four digits for its position in the plan."""
-
 _ALIKE: Final = 1.25
 """Ratio of the durations of two replicates above which they are two experiments. A tool may end late."""
+
+_LONGEST_S: Final = 1e6
+_LAST_YEAR: Final = 3000
 
 _OTHER_END: Final = {"client": "server", "server": "client", None: None}
 
@@ -158,12 +158,32 @@ def _read(given: Given, *, shared_clocks: bool) -> tuple[File, Sequence[Reading]
     def read(client: Literal["sta", "ap"]) -> Sequence[Reading]:
         asked = Asked(client, shared_clocks)
         pairs = zip(formats, file.documents, strict=True)
-        return [reading for form, document in pairs for reading in form.read(document, asked)]
+        try:
+            readings = [reading for form, document in pairs for reading in form.read(document, asked)]
+        except OverflowError:
+            raise _out_of_range(file.name) from None
+        if not all(_is_in_range(reading) for reading in readings):
+            raise _out_of_range(file.name)
+        return readings
 
     readings = read("sta")
     if not readings:
         raise UsageError(f"{file.name}: contains no finished test")
     return file, read("ap") if swapped(readings[0].levels, given.levels) else readings
+
+
+def _is_in_range(reading: Reading) -> bool:
+    """Whether a result can store the times of a test."""
+    samples = (sample for m in reading.measurements.values() for sample in m.samples)
+    return (
+        reading.duration_s <= _LONGEST_S
+        and (reading.started is None or reading.started.year < _LAST_YEAR)
+        and all(max(abs(sample.t_ns), abs(sample.dur_ns)) < 2**63 for sample in samples)
+    )
+
+
+def _out_of_range(name: str) -> UsageError:
+    return UsageError(f"{name}: contains a time out of range: expected at most {_LONGEST_S:g} s per test")
 
 
 def _refuse_twins(planned: Sequence[Planned]) -> None:

@@ -1,4 +1,4 @@
-"""Reads foreign files: unpacks and decodes them within a size limit, as JSON or as lines. Every error is one line.
+"""Reads foreign files: unpacks and decodes them within limits, as JSON or as lines. Every error is one line.
 
     octets -> unpacked -> text (UTF-8, UTF-16 or UTF-32, or octets of a code page) -> JSON documents, or lines
 
@@ -14,7 +14,7 @@ import json
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -27,6 +27,20 @@ from airtoll.study.quantity import one_line
 
 MOST_BYTES: Final = 256 << 20
 """Size limit of a file, packed and unpacked. An hour of irtt at 20 ms takes half of it."""
+
+_MOST_RATIO: Final = 100
+"""Limit of the unpacked size by the packed one, above 16 MiB. bzip2 reaches a quarter of it with a file of flent."""
+
+_ALWAYS_UNPACKED: Final = 16 << 20
+
+MOST_LINES: Final = 2_000_000
+"""Limit of a text. ping prints half of it per day at 0.1 s, and a video of 6 Mbit/s has as many packets per hour."""
+
+MOST_VALUES: Final = 4_000_000
+"""Limit of the JSON in a file. Three hours of iperf3 at 0.1 s, or one of irtt at 20 ms, have fewer."""
+
+MOST_RUNS: Final = 9999
+"""Limit of the tests in a file, and of the runs of a result, whose names have four digits for their position."""
 
 MOST_CHARACTERS: Final = 16 << 10
 """Limit of a line of text. netperf's longest has a third of it."""
@@ -65,6 +79,10 @@ _PROMPT: Final = re.compile(
 _OBJECT: Final = re.compile(r'^[ \t]*(?=\{\s*["}])', re.MULTILINE)
 """The beginning of a JSON object on a line of its own. A `[` also begins lines of iperf 2."""
 
+_ARRAY: Final = re.compile(r"\s*\[\s*(?=\{)")
+_NEXT: Final = re.compile(r"\s*,\s*(?=\{)")
+_END: Final = re.compile(r"\s*\]")
+
 
 class RepeatedKeys(dict[str, Any]):
     """A JSON object in which a key is repeated. As a dict, it has the last value of each key."""
@@ -89,6 +107,9 @@ class Document:
 
         If all lines are quoted (`> `) or indented, as in mail and Markdown, these characters are removed.
         """
+        ends = self.text.count("\n") + self.text.count("\r") - self.text.count("\r\n")
+        if ends > MOST_LINES:
+            raise UsageError(f"{self.name}: has {ends} lines: expected at most {MOST_LINES}")
         lines = re.split(r"\r\n|\n|\r", self.text)
         for number, line in enumerate(lines, start=1):
             if len(line) > MOST_CHARACTERS:
@@ -133,7 +154,7 @@ def is_prompt(line: str) -> bool:
 def read_file(path: Path) -> File:
     """The documents in a file, which may be compressed by gzip or bzip2.
 
-    Raises UsageError if the file cannot be read, is longer than MOST_BYTES, is empty, or contains incomplete JSON.
+    Raises UsageError if the file cannot be read, exceeds a limit, is empty, or contains incomplete JSON.
     """
     name = one_line(str(path), most=4096)
     try:
@@ -159,14 +180,24 @@ def _unpacked(content: bytes, name: str) -> bytes:
     opener = next((opener for magic, opener in _OPENERS if content.startswith(magic)), None)
     if opener is None:
         return content
+    most = min(MOST_BYTES, max(_ALWAYS_UNPACKED, _MOST_RATIO * len(content)))
     try:
         with opener(io.BytesIO(content)) as file:
-            unpacked = file.read(MOST_BYTES + 1)
+            unpacked = file.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{name}: cannot be unpacked: {one_line(str(error))}") from None
-    if len(unpacked) > MOST_BYTES:
-        raise UsageError(f"{name}: is longer than {MOST_BYTES >> 20} MiB after unpacking")
+    if len(unpacked) > most:
+        ratio = f", over {_MOST_RATIO} times its size" if most < MOST_BYTES else ""
+        raise UsageError(f"{name}: is longer than {most >> 20} MiB after unpacking{ratio}")
     return unpacked
+
+
+def check_count(tests: int, name: str) -> None:
+    """Raise UsageError if a file contains more tests than a result has runs."""
+    if tests > MOST_RUNS:
+        raise UsageError(
+            f"{name}: contains more than {MOST_RUNS} tests: a result has at most {MOST_RUNS} runs"
+        )
 
 
 def decoded(content: bytes, name: str) -> str:
@@ -194,12 +225,21 @@ def decoded(content: bytes, name: str) -> str:
 
 def _documents(text: str, name: str) -> tuple[Sequence[Document], Document | None]:
     """The JSON documents in a text, with the text beside them; or the text, if it contains no JSON."""
-    found = list(_values(text, name))
-    if not found:
+    spans = [(0, 0)]
+
+    def values() -> Iterator[_Value]:
+        for value in _values(text, name):
+            spans.append(value[:2])
+            yield value
+
+    documents: list[Document] = []
+    for document in _reports(values(), text, name):
+        documents.append(document)
+        check_count(len(documents), name)
+    if not documents:
         return [Document(name, text)], None
-    spans = [(0, 0), *((start, end) for start, end, *_ in found), (len(text), len(text))]
+    spans.append((len(text), len(text)))
     beside = "\n".join(text[end:start] for (_, end), (start, _) in pairwise(spans))
-    documents = list(_reports(found, text, name))
     return documents, Document(name, beside) if beside.strip(" \t\r\n,[]") else None
 
 
@@ -219,20 +259,23 @@ def _values(text: str, name: str) -> Iterator[_Value]:
         return RepeatedKeys(pairs)
 
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
-    at = 0
-    if re.match(r"\s*\[\s*\{", text):
-        try:
-            values, at = decoder.raw_decode(text, text.index("["))
-        except (ValueError, RecursionError):
-            raise _not_json(text, text.index("["), name) from None
-        yield from ((0, at, value, frozenset(repeated)) for value in values if isinstance(value, dict))
-    while found := _OBJECT.search(text, at):
+    array = _ARRAY.match(text)
+    found = array or _OBJECT.search(text)
+    if found and sum(text.count(sign, found.end()) for sign in ",{[") > MOST_VALUES:
+        raise UsageError(f"{name}: contains more than {MOST_VALUES} JSON values")
+    while found:
         repeated.clear()
         try:
             value, at = decoder.raw_decode(text, found.end())
         except (ValueError, RecursionError):
             raise _not_json(text, found.end(), name) from None
         yield found.end(), at, value, frozenset(repeated)
+        found = _NEXT.match(text, at) if array else None
+        if array and not found:
+            if not _END.match(text, at):
+                raise _not_json(text, array.end(), name)
+            array = None
+        found = found or _OBJECT.search(text, at)
 
 
 def _no_number(constant: str) -> Any:
@@ -244,7 +287,7 @@ def _not_json(text: str, begins: int, name: str) -> UsageError:
     return UsageError(f"{name}: line {text.count(chr(10), 0, begins) + 1}: is truncated or not JSON")
 
 
-def _reports(values: Sequence[_Value], text: str, name: str) -> Iterator[Document]:
+def _reports(values: Iterable[_Value], text: str, name: str) -> Iterator[Document]:
     """The documents: each object, and one report of iperf3 -J for each stream of events (--json-stream).
 
     With --json-stream-full-output, a report follows the events of the same test. It replaces them.

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from airtoll.errors import UsageError
 from airtoll.store.importers import iperf3
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, check_count
 from airtoll.store.importers.reading import Asked, Format, Reading
 
 _BEGIN: Final = re.compile(r"(?:^|\s)(Connecting to host \S|Accepted connection from )")
@@ -93,6 +93,7 @@ def _tests(document: Document) -> Sequence[_Test]:
             tests[-1].addresses.append(found[1])
         elif tests:
             _take(tests[-1], document, number, line, after_rule=after_rule)
+        check_count(len(tests), document.name)
         after_rule = _RULE.search(line) is not None or (after_rule and "Summary Results" in line)
     return tests
 

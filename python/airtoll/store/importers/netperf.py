@@ -22,7 +22,7 @@ from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, check_count
 from airtoll.store.importers.reading import OTHER_WAY, Asked, Format, Reading
 from airtoll.study.cell import ProbeName
 
@@ -89,7 +89,11 @@ def _recognises(document: Document) -> bool:
 
 
 def _read(document: Document, asked: Asked) -> Sequence[Reading]:
-    return [_Results(document, *block).reading(asked) for block in _blocks(document)]
+    readings: list[Reading] = []
+    for block in _blocks(document):
+        readings.append(_Results(document, *block).reading(asked))
+        check_count(len(readings), document.name)
+    return readings
 
 
 @dataclass(frozen=True)
@@ -133,10 +137,9 @@ def _blocks(document: Document) -> Iterator[tuple[int, _Title, Keys]]:
         elif _KEY.match(line):
             yield at, title, {**title.keys, **_keywords(lines, line)}
         elif line.startswith("bytes ") and (units := _UNITS.match(line)):
-            rows = list(_table(lines, title, units[1]))
-            if not rows:
+            yield from ((row, title, {**title.keys, **keys}) for row, keys in _table(lines, title, units[1]))
+            if lines.at == at:
                 raise document.truncated("the results of a netperf test")
-            yield from ((at, title, {**title.keys, **keys}) for at, keys in rows)
         elif "Throughput," in line or line.endswith(",Throughput"):
             yield from ((at, title, {**title.keys, **keys}) for at, keys in _columns(lines, line))
         elif _BEGINS_WITH_NUMBER.match(line):

@@ -13,19 +13,20 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
-from airtoll.probes.ping import REPLY, reply_of_windows, round_trip_ms, statistics
+from airtoll.probes.ping import REPLY, numbered_lines, reply_of_windows, round_trip_ms, statistics
 from airtoll.probes.window import NS_PER_S
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, check_count
 from airtoll.store.importers.reading import Asked, Format, Reading
 
 _HEAD: Final = re.compile(r"^PING6?\b.*\bbytes\b|^Pinging .+ \d+ bytes of data:")
 _SIZE: Final = re.compile(r"\b(\d{1,6})(?:\(\d+\))? (?:data bytes|bytes of data)")
 _MESSAGE: Final = re.compile(
-    r"(?:(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|:[0-9a-fA-F]*:)[^=<]*?: *[^\s:=][^=]*[^\s:=] *$", re.ASCII
+    r"(?:(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|:[0-9a-fA-F]{0,4}:)[^=<]*: *[^\s:=<][^:=<]*[^\s:=<] *$",
+    re.ASCII,
 )
 """A message of a router in place of a reply, such as "Reply from 192.0.2.9: Destination host unreachable."."""
 
-_ADDRESS: Final = re.compile(r"[(\[]([0-9a-fA-F:.]*[:.][0-9a-fA-F:.]*)(?:%\w+)?[)\]]")
+_ADDRESS: Final = re.compile(r"[(\[]([0-9a-fA-F]{0,4}[:.][0-9a-fA-F:.]{0,41})(?:%\w{1,16})?[)\]]")
 _MEAN: Final = re.compile(r"^(?:rtt|round-trip) min/avg/max\S* = [\d.]+/(\d{1,9}\.\d{1,9})/")
 
 _HALF: Final = 1 << 15
@@ -60,7 +61,7 @@ class _Test:
 def _recognises(document: Document) -> bool:
     return document.json is None and any(
         _HEAD.match(line) or REPLY.match(line) or reply_of_windows(line) or _is_of_windows(line)
-        for line in document.lines
+        for _, line in numbered_lines(document.lines)
     )
 
 
@@ -75,8 +76,9 @@ def _read(document: Document, asked: Asked) -> Sequence[Reading]:
 
 def _tests(document: Document) -> Sequence[_Test]:
     output = _Output(document)
-    for number, line in enumerate(document.lines, start=1):
+    for number, line in numbered_lines(document.lines):
         output.take(number, line)
+        check_count(len(output.tests), document.name)
     if not output.tests or output.tests[-1].sent is None:
         raise document.truncated("the statistics of ping")
     return output.tests

@@ -47,7 +47,8 @@ _ANALYSIS: Final = ("Packet", "Sequence", "Delta (ms)", "Jitter (ms)")
 _STREAMS: Final = re.compile(r"^=+ RTP Streams =+$")
 _STREAM: Final = re.compile(
     r"^(?: *(?P<start>\d{1,9}\.\d{1,9}) +(?P<end>\d{1,9}\.\d{1,9}))? *(?P<address>\S+) +\d+ +\S+ +\d+ +0x[0-9A-Fa-f]+ +"
-    r"\S.*? +(?P<packets>\d{1,15}) +(?P<lost>-?\d{1,15}) \(-?[\d.]+%\) +(?P<rest>[-\d. ]+?) *X?$"
+    r"\S+(?: +\S+)*? +(?P<packets>\d{1,15}) +(?P<lost>-?\d{1,15}) \(-?[\d.]+%\) +"
+    r"(?P<rest>-?\d[-\d.]*(?: +-?\d[-\d.]*)*) *X?$"
 )
 _COLUMN: Final = re.compile(r"\b(Min|Mean|Max) (Delta|Jitter) ?\(ms\)")
 
@@ -113,7 +114,7 @@ def _is_fields(document: Document) -> bool:
     return _separator(document) is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Packet:
     line: int
     time_s: float

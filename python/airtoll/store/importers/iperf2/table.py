@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, check_count
 from airtoll.store.importers.iperf2.tests import End, IperfRow, IperfStream, Port, Test
 from airtoll.store.importers.reading import Asked, Reading
 
@@ -70,6 +70,7 @@ def read(document: Document, asked: Asked) -> Sequence[Reading]:
     )
     for row in rows:
         table.take(row)
+        check_count(len(table.tests), document.name)
     table.close()
     return [test.reading(asked) for test in table.tests]
 
@@ -185,6 +186,7 @@ class _Table:
     left: Counter[frozenset[Port]]  # rows of each connection that are not read yet
     tests: list[Test] = field(default_factory=list)
     streams: dict[frozenset[Port], IperfStream] = field(default_factory=dict)  # of the last test
+    unfinished: int = 0  # streams of the last test whose last row is not read yet
     last: _Fields | None = None
 
     def take(self, row: _Fields) -> None:
@@ -199,6 +201,7 @@ class _Table:
         if counted and row.start_s == 0 and row.end_s > 0:
             self.tests[-1].size_b = _size_b(row)
         self.left[row.ends] -= 1
+        self.unfinished -= not self.left[row.ends]
         self.last = row
 
     def close(self) -> None:
@@ -233,13 +236,14 @@ class _Table:
         )
         self.tests[-1].streams.append(stream)
         self.streams[row.ends] = stream
+        self.unfinished += 1
         return stream
 
     def _is_new(self, row: _Fields) -> bool:
         """Whether the stream of a row belongs to a new test."""
         if self.last is None:
             return True
-        if any(self.left[ends] for ends in self.streams):
+        if self.unfinished:
             return False
         if row.time is None or self.last.time is None:
             raise self.document.error(

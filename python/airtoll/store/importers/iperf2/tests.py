@@ -107,11 +107,6 @@ class Test:
     settings: dict[str, Any] = field(default_factory=dict)  # must be equal in replicates
     facts: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def finished(self) -> bool:
-        """Whether every stream has a total."""
-        return all(stream.total is not None for stream in self.streams)
-
     def check(self, document: Document) -> None:
         """Raise UsageError if a stream has no total."""
         for stream in self.streams:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from airtoll.errors import UsageError
-from airtoll.store.importers.files import Document
+from airtoll.store.importers.files import Document, check_count
 from airtoll.store.importers.iperf2 import table
 from airtoll.store.importers.iperf2.tests import End, IperfRow, IperfStream, Test
 from airtoll.store.importers.reading import Asked, Reading
@@ -73,6 +73,7 @@ def read(document: Document, asked: Asked) -> Sequence[Reading]:
         report.header(line.rstrip())
     for number, line in enumerate(document.lines, start=1):
         report.take(number, line.rstrip())
+        check_count(len(report.tests), document.name)
     report.close()
     return [test.reading(asked) for test in report.tests]
 
@@ -90,6 +91,7 @@ class _Report:
     gap_us: float | None = None  # between datagrams
     end: End | None = None
     streams: dict[str, IperfStream] = field(default_factory=dict)  # by the name in their rows
+    unfinished: set[int] = field(default_factory=set)  # streams of the last test without a total, by `id`
 
     def take(self, number: int, line: str) -> None:
         """Read one line."""
@@ -143,11 +145,12 @@ class _Report:
                 connection=(connector, acceptor),
             )
             test.streams.append(stream)
+            self.unfinished.add(id(stream))
             self.streams[("*" if reverse and not against else "") + name] = stream
 
     def _test(self, rest: str) -> Test:
         """The test of a new connection: a new one if the last one is finished."""
-        if self.tests and not self.tests[-1].finished:
+        if self.unfinished:
             return self.tests[-1]
         test = Test(self.transport, self.end)
         self.streams = {}
@@ -193,6 +196,7 @@ class _Report:
             0.5 * 10.0 ** -len(decimals or "") * of_amount,
         )
         stream.add(row, self.document)
+        (self.unfinished.add if stream.total is None else self.unfinished.discard)(id(stream))
 
 
 def _options(text: str) -> Mapping[str, str]:
