@@ -22,6 +22,18 @@ Unsigned = Annotated[int, Field(ge=0, lt=2**63)]
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+class CommandTimeoutError(AirtollError, subprocess.TimeoutExpired):
+    """A command of a host did not end in time, and was killed."""
+
+    def __init__(self, host: str, argv: Sequence[str], late: subprocess.TimeoutExpired) -> None:
+        super().__init__(argv, late.timeout, late.output, late.stderr)
+        self.host = host
+
+    def __str__(self) -> str:
+        """The host, the command and the time in one line."""
+        return f"host {self.host}: '{self.cmd[0]}' did not end within {self.timeout:g} s"
+
+
 class Process(Protocol):
     """A command on a host, with the interface of subprocess.Popen. Calls raise AirtollError if the host is lost."""
 
@@ -101,7 +113,7 @@ class Host(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
+        """Run a command of `popen` to completion. Raises CommandTimeoutError after killing it."""
         ...
 
     def facts(self) -> dict[str, Any]:

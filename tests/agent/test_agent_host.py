@@ -24,6 +24,7 @@ from airtoll.agent import binary
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
+from airtoll.host import CommandTimeoutError
 
 
 def test_the_program_is_small_enough_to_copy() -> None:
@@ -76,9 +77,10 @@ def test_a_signal_goes_to_the_command_and_a_kill_to_its_children_too(host: Agent
 
 
 def test_a_command_that_hangs_is_killed_with_its_output_kept(host: AgentHost) -> None:
-    with pytest.raises(subprocess.TimeoutExpired) as caught:
+    with pytest.raises(CommandTimeoutError, match=r"^host here: 'sh' did not end within 0.5 s$") as caught:
         host.run(["sh", "-c", "echo thinking; exec sleep 60"], 0.5)
     assert caught.value.stdout == b"thinking\n"
+    assert isinstance(caught.value, AirtollError)  # one line on the terminal
 
 
 @pytest.mark.parametrize("end", ["closed", "worker killed", "supervisor killed"])

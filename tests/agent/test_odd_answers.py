@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 from odd_json import DEEP, ODD, RANDOM, changed
 
 from airtoll import _rust
+from airtoll.agent import processes
 from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
+from airtoll.labs import joining
 
 GREETING = {"agent": _rust.AGENT_VERSION, "pid": 7, "program": "/airtoll-agent"}
 FACTS = {
@@ -116,6 +119,48 @@ def test_deep_nesting_is_one_line(name: str, tmp_path: Path) -> None:
     deep = json.dumps(heads[0]).replace('"ok": ', '"ok": [').encode()
     answered(tmp_path, call, [greeting, DEEP])
     answered(tmp_path, call, [greeting, deep.replace(b"[", DEEP)])
+
+
+SILENT = """
+import json, struct, sys
+while True:
+    sys.stdout.buffer.write(struct.pack(">II", len(head := sys.argv[1].encode()), 0) + head)
+    sys.stdout.flush()
+    head_b, body_b = struct.unpack(">II", sys.stdin.buffer.read(8))
+    request = json.loads(sys.stdin.buffer.read(head_b + body_b)[:head_b])
+    sys.argv[1] = json.dumps({"id": request["id"], "ok": {"pid": 5} if request["do"] == "start" else None})
+"""
+"""A host that answers every request, but never reports the end of a command."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda host: host.run(["iw", "dev"], 0.1), lambda host: joining.end(host.popen(["hostapd"]))],
+    ids=["run", "end"],
+)
+def test_a_host_that_reports_no_end_of_a_command_is_lost(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[AgentHost], object]
+) -> None:
+    for module in (processes, joining):
+        monkeypatch.setattr(module, "ANSWER_TIMEOUT_S", 0.1)
+    argv = [sys.executable, "-c", SILENT, json.dumps(GREETING)]
+    with Connection("board", argv) as connection:
+        host = AgentHost(connection)
+        with suppress(LostError):
+            call(host)
+        with pytest.raises(LostError, match=r"^host board: '(iw|hostapd)' did not end within 0 s$"):
+            host.facts()
+
+
+def test_ctrl_c_is_not_taken_for_the_loss_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "ANSWER_TIMEOUT_S", 0.1)
+    argv = [sys.executable, "-c", SILENT, json.dumps(GREETING)]
+    with (
+        Connection("board", argv) as connection,
+        pytest.raises(KeyboardInterrupt),
+        AgentHost(connection).popen(["sleep", "60"]),
+    ):
+        raise KeyboardInterrupt
 
 
 def test_a_host_that_stops_reading_holds_no_call(tmp_path: Path) -> None:

@@ -226,3 +226,16 @@ def test_a_controller_whose_agent_was_lost_gets_a_new_one(
     actions = (tmp_path / "actions").read_text().split("\n")[:-1]
     assert actions == ["apply ccmp", "restore", "restore", "apply ccmp", "restore"]
     assert journal.pending(lab.file) == []
+
+
+def test_the_access_point_is_restored_before_a_station_that_hangs(tmp_path: Path) -> None:
+    lab, restored = _lab(tmp_path), []
+
+    def lost() -> None:
+        assert restored == ["ap"]
+        raise LostError("host sta: the agent did not answer within 20 s")
+
+    lab._access_point = SimpleNamespace(restore=lambda: restored.append("ap"))  # type: ignore[assignment]
+    lab._stations = {"sta": SimpleNamespace(restore=lost)}  # type: ignore[dict-item]
+    with pytest.raises(LostError, match="host sta"):
+        lab.close()

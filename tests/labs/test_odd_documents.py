@@ -1,6 +1,7 @@
 """Readers of documents from hosts, access points and journals return a value or raise one line, for every shape."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from airtoll.guest import boot, job, recipe
 from airtoll.labs import journal
 from airtoll.labs.access_points import openwrt
 from airtoll.labs.access_points.agentless import of_macos, of_windows
+from airtoll.labs.access_points.station import report
 from airtoll.labs.hosts import Hosts
 from airtoll.store.origin import Origin
 from airtoll.sweep.journal import Journal
@@ -130,6 +132,83 @@ def test_a_text_that_is_no_document_is_one_line(tmp_path: Path, name: str, text:
             Journal(tmp_path / "j", SWEEP, HERE, resume=True)
     else:
         is_one_line(name, text, tmp_path)
+
+
+UCI = """wireless.radio0=wifi-device
+wireless.radio0.band='5g'
+wireless.home=wifi-iface
+wireless.home.device='radio0'
+wireless.home.mode='ap'
+wireless.home.ssid='it'\\''s'
+"""
+WPA = "wpa_state=COMPLETED\nssid=it\\xc3\\xa9\\n\nbssid=02::1\npairwise_cipher=CCMP\nkey_mgmt=WPA2-PSK\n"
+IW = "\ttype managed\n\tchannel 36 (5180 MHz), width: 80 MHz\n\tMFP:\tyes\n"
+
+
+def of_uci(text: str) -> object:
+    host = SimpleNamespace(
+        name="openwrt", run=lambda argv, *_: subprocess.CompletedProcess(argv, 0, text.encode(), b"")
+    )
+    point = openwrt.OpenWrt(host, None, "home")  # type: ignore[arg-type]
+    network: Any = SimpleNamespace(channel=36, channel_mhz=5180)
+    return point._chosen(point._sections(), network)
+
+
+def of_station(text: str) -> dict[str, Any]:
+    """The report of a station whose wpa_cli and iw print the two parts of the text."""
+    status, _, radio = text.partition("\0")
+
+    def run(argv: list[str], _s: float) -> subprocess.CompletedProcess[bytes]:
+        printed = status if argv[0] == "wpa_cli" else radio
+        return subprocess.CompletedProcess(argv, 0, printed.encode(), b"")
+
+    host: Any = SimpleNamespace(name="sta", run=run, folder=lambda: "/x")
+    return report(host, "wlan0")
+
+
+def test_an_ssid_has_the_escapes_of_wpa_supplicant() -> None:
+    assert of_uci(UCI) == ("home", "radio0")
+    assert of_station(f"{WPA}\0{IW}")["ssid"] == "it\u00e9\n"
+    for printed, ssid in {
+        r"a\\\"": 'a\\"',
+        r"\e\t\r": "\x1b\t\r",
+        r"\x": "x",
+        r"\N{BULLET}": "N{BULLET}",
+    }.items():
+        assert of_station(f"{WPA}ssid={printed}\n\0{IW}")["ssid"] == ssid
+
+
+@given(
+    st.sampled_from(["uci", "station"]),
+    RANDOM,
+    st.sampled_from(["", "'", '"', "\\", "\\x", "\\N", "=", "9" * 5000, "a 'b"]),
+)
+def test_any_output_of_a_router_or_station_is_a_value_or_one_line(name: str, at: Random, odd: str) -> None:
+    """A word or a character of the output is replaced."""
+    text, read = (UCI, of_uci) if name == "uci" else (f"{WPA}\0{IW}", of_station)
+    start, end = at.choice([found.span() for found in re.finditer(r"\w+|[^\w\0]", text)])
+    said = ""
+    try:
+        read(text[:start] + odd + text[end:])
+    except AirtollError as error:
+        said = str(error)
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "fault"),
+    [
+        (
+            of_uci,
+            UCI + 'wireless.home.key="a\n',
+            "host openwrt: uci show wireless: its output is not readable",
+        ),
+        (of_station, WPA.replace("ssid=it", "sid=it"), "host sta: wpa_cli on wlan0: its status has no ssid"),
+    ],
+)
+def test_an_odd_output_is_named(read: Callable[[str], object], text: str, fault: str) -> None:
+    with pytest.raises(AirtollError, match=fault):
+        read(text)
 
 
 @pytest.mark.parametrize("channel", ["\u00b2", "9" * 5000, "-1"])

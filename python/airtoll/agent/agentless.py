@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NoReturn
 from airtoll.agent.connection import LostError
 from airtoll.agent.ssh import Ssh
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, HostReading, Process, ThreadTimes, last_words
+from airtoll.host import ClockOffset, CommandTimeoutError, HostReading, Process, ThreadTimes, last_words
 from airtoll.study.factors import Transport
 from airtoll.study.quantity import one_line
 
@@ -178,12 +178,14 @@ class AgentlessHost:
         return AgentlessProcess(self, argv)
 
     def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to completion. Raises subprocess.TimeoutExpired, or LostError without a connection."""
+        """Run a command to completion. Raises CommandTimeoutError, or LostError without a connection."""
         with self.popen(argv) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout_s)
-            except BaseException:
+            except BaseException as error:
                 process.kill()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise CommandTimeoutError(self.name, argv, error) from None
                 raise
             return subprocess.CompletedProcess(argv, process.wait(), stdout, stderr)
 

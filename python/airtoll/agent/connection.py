@@ -159,8 +159,7 @@ class Connection:
                 )
             if is_late:
                 # A new connection may reach the host again; through this one, an answer would come too late.
-                self._lose(f"the agent did not answer within {answer_s:.0f} s")
-                self._kill()
+                self.drop(f"the agent did not answer within {answer_s:.0f} s")
             with self._changed:
                 if number not in self._answers:
                     raise LostError(f"host {self.name}: {self._lost}")
@@ -174,8 +173,7 @@ class Connection:
         try:
             return AgentAnswer(shape.validate_python(answer.value), answer.body)
         except ValidationError as error:
-            self._lose(f"the agent's answer to '{do}' is not readable: {first_fault(error)}")
-            self._kill()
+            self.drop(f"the agent's answer to '{do}' is not readable: {first_fault(error)}")
             raise LostError(f"host {self.name}: {self._lost}") from None
 
     def listen(self, kind: str, take: Callable[[Head | Lost, bytes], None]) -> int:
@@ -216,6 +214,11 @@ class Connection:
             self._transport.wait(_RESTORE_S if is_restoring else _END_S)
         self._reader.join(timeout=1.0)
         self._errors.join(timeout=1.0)
+
+    def drop(self, why: str) -> None:
+        """End the connection at once. Everyone who waits or asks gets LostError with the reason."""
+        self._lose(why)
+        self._kill()
 
     def _kill(self) -> None:
         """Kill the command that reaches the agent. If the command is the supervisor, the worker restores the host."""

@@ -13,7 +13,7 @@ from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
 from airtoll.agent.sampling import AgentSampling
 from airtoll.errors import AirtollError
-from airtoll.host import ClockOffset, OperatingSystem, Process, Unsigned
+from airtoll.host import ClockOffset, CommandTimeoutError, OperatingSystem, Process, Unsigned
 from airtoll.study.factors import Transport
 
 _CLOCK_EXCHANGES: Final = 50
@@ -70,15 +70,17 @@ class AgentHost:
     def run(
         self, argv: Sequence[str], timeout_s: float, stdin: bytes | None = None
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command of `popen` to completion. Raises subprocess.TimeoutExpired after killing it."""
+        """Run a command of `popen` to completion. Raises CommandTimeoutError after killing it."""
         with self.popen(argv, stdin=stdin is not None) as process:
             try:
                 if stdin is not None:
                     with suppress(AirtollError):  # the command need not read its input
                         process.write(stdin, end=True)
                 stdout, stderr = process.communicate(timeout=timeout_s)
-            except BaseException:
+            except BaseException as error:
                 process.kill()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise CommandTimeoutError(self.name, argv, error) from None
                 raise
             return subprocess.CompletedProcess(argv, process.wait(), stdout, stderr)
 

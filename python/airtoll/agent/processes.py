@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter
 
-from airtoll.agent.connection import Connection, Head, Lost, LostError
+from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
 from airtoll.host import ThreadTimes
 
@@ -150,9 +150,16 @@ class AgentProcess:
     def __enter__(self) -> "AgentProcess":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        with suppress(LostError):
-            self.wait()
-        self._connection.forget("process", self.number)
-        with suppress(AirtollError):
-            self._connection.ask("forget", process=self.number)
+    def __exit__(self, *raised: object) -> None:
+        """Wait for the end. Raises LostError if the host does not report it in time, except after Ctrl-C."""
+        try:
+            with suppress(LostError):
+                self.wait(ANSWER_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._connection.drop(f"'{self.args[0]}' did not end within {ANSWER_TIMEOUT_S:.0f} s")
+            if KeyboardInterrupt not in raised:
+                self._check()
+        finally:
+            self._connection.forget("process", self.number)
+            with suppress(AirtollError):
+                self._connection.ask("forget", process=self.number)

@@ -331,10 +331,10 @@ class Hosts:
                 stack.callback(host.connection.close)
             if self._journal is not None:
                 stack.callback(self._journal.close)
-            if self._access_point is not None:
-                stack.callback(self._access_point.restore)
             for station in self._stations.values():
                 stack.callback(station.restore)
+            if self._access_point is not None:  # restored first: a station that hangs must not delay it
+                stack.callback(self._access_point.restore)
         self._hosts, self._ways, self._stations, self._without_agent = {}, {}, {}, {}
         self._journal = self._access_point = self._through = self._network = None
 

@@ -12,7 +12,7 @@ _TIMEOUT_S: Final = 10.0
 def channel(host: Host, interface: str) -> tuple[int, int] | None:
     """The centre of the primary channel and the width of the channel in MHz; None without a channel."""
     text = _iw(host, interface, "info").decode(errors="replace")
-    found = re.search(r"^\tchannel \d+ \((\d+) MHz\), width: (\d+) MHz", text, re.MULTILINE)
+    found = re.search(r"^\tchannel \d+ \((\d{1,6}) MHz\), width: (\d{1,6}) MHz", text, re.MULTILINE)
     return None if found is None else (int(found[1]), int(found[2]))
 
 

@@ -1,12 +1,13 @@
 """Programs that offer and join a network, and the report of a station about the negotiated settings."""
 
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from airtoll.agent.connection import LostError
+from airtoll.agent.connection import ANSWER_TIMEOUT_S, LostError
 from airtoll.errors import AirtollError
 from airtoll.host import Process, last_words
 from airtoll.labs import enterprise, hostapd
@@ -82,10 +83,13 @@ def say_that_it_waits(for_s: float, why: str) -> None:
 
 
 def end(process: Process) -> None:
-    """End a program that answers SIGTERM, and wait for its end. An agent that is lost has ended it."""
-    with suppress(LostError):
+    """End a program, and wait for its end. An agent that is lost has ended it."""
+    with suppress(LostError), process:
         process.terminate()
-        process.communicate()
+        try:
+            process.wait(ANSWER_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def pairs(text: str) -> dict[str, str]:

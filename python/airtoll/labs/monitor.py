@@ -2,6 +2,7 @@
 
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -81,7 +82,10 @@ class Monitor:
                 self._await_start(tcpdump)
                 yield
                 tcpdump.send_signal(signal.SIGINT)
-                said, _ = tcpdump.communicate(timeout=_END_S)
+                try:
+                    said, _ = tcpdump.communicate(timeout=_END_S)
+                except subprocess.TimeoutExpired:
+                    raise AirtollError(f"{self._where}: tcpdump did not end within {_END_S:.0f} s") from None
                 if tcpdump.returncode != 0:
                     raise AirtollError(f"{self._where}: tcpdump: {last_words(said)}")
             finally:

@@ -19,6 +19,7 @@ import tomli_w
 from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
+from airtoll.labs import joining
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.link_status import STATUS, ask_link
 from airtoll.study.factors import Ip
@@ -30,7 +31,6 @@ _RUN: Final = (
     "run_link(sys.argv[1] == 'ap', pathlib.Path(sys.argv[2]))"
 )
 _CONNECT_TIMEOUT_S: Final = 20.0
-_END_TIMEOUT_S: Final = 5.0
 _PREFIX_BITS: Final[Mapping[Ip, int]] = {"ipv4": 24, "ipv6": 64}
 
 
@@ -159,12 +159,7 @@ class _End:
 
     def close(self) -> None:
         """End the process and wait for it."""
-        self._process.terminate()
-        try:
-            self._process.communicate(timeout=_END_TIMEOUT_S)
-        except TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        joining.end(self._process)
 
     def _check_running(self, patience_s: float = 0.0) -> None:
         with suppress(TimeoutExpired):

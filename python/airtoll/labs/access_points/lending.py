@@ -88,7 +88,7 @@ class LentInterface:
             )
         bridge = re.search(r"^INTERFACE=(.+)$", master or "", re.MULTILINE)
         return (
-            _TYPES.get(kind[1].decode(), kind[1].decode()),
+            _TYPES.get(word := kind[1].decode(errors="replace"), word),
             "up" if int(flags, 16) & _IFF_UP else "down",
             "" if bridge is None else bridge[1],
         )

@@ -231,7 +231,11 @@ class OpenWrt:
         self._heartbeat = Heartbeat(self._guard)
 
     def _sections(self) -> dict[str, Options]:
-        return parse(self._do(["uci", "show", "wireless"]).decode(errors="replace"))
+        argv = ["uci", "show", "wireless"]
+        try:
+            return parse(self._do(argv).decode(errors="replace"))
+        except ValueError as error:
+            raise AirtollError(f"{self._doing(argv)}: its output is not readable: {error}") from None
 
     def _chosen(self, sections: Mapping[str, Options], network: Network) -> tuple[str, str]:
         """The section of the network and its radio. The section of the measurement may not exist yet."""
@@ -240,7 +244,7 @@ class OpenWrt:
         offered = {
             name: str(options.get("device"))
             for name, options in sections.items()
-            if options.get("mode") == "ap" and options.get("device") in sections
+            if options.get("mode") == "ap" and str(options.get("device")) in sections
         }
         where = f"host {self._host.name}: {self._config}"
         if self._section not in offered:
@@ -354,7 +358,10 @@ def _obstacles(network: Network) -> Iterator[str]:
 
 
 def parse(text: str) -> dict[str, Options]:
-    """The sections in the output of `uci show wireless`, with their options; a list has several words."""
+    """The sections in the output of `uci show wireless`, with their options; a list has several words.
+
+    Raises ValueError for a quote without an end.
+    """
     found: dict[str, Options] = {}
     entry = re.compile(r"^wireless\.([^.=\n]+)(?:\.([^.=\n]+))?=((?:'[^']*'|\\'|[^'\n])*)$", re.MULTILINE)
     for section, option, value in entry.findall(text):

@@ -1,6 +1,7 @@
 """A station of a real network, and its report of the negotiated settings."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,12 @@ _REMEDIES: Final[Mapping[str, str]] = {
     "No such file": "start wpa_supplicant with -O /run/wpa_supplicant, or set join = 'airtoll'",
 }
 """Words of wpa_cli that does not reach wpa_supplicant, and what to do."""
+
+_REPORTED: Final = ("ssid", "bssid", "pairwise_cipher", "key_mgmt")
+"""The keys in the status of a wpa_supplicant that has joined a network."""
+
+_ESCAPE: Final = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPES: Final[Mapping[bytes, bytes]] = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"e": b"\x1b"}
 
 
 class NetworkStation(Protocol):
@@ -192,6 +199,8 @@ def report(host: AgentHost | AgentlessHost, interface: str, control: str | None 
     status = _ask(host, interface, control, "status")
     if status.get("wpa_state") != "COMPLETED":
         raise NotJoinedError(f"host {host.name}: {interface} has no network")
+    if (missing := next((name for name in _REPORTED if name not in status), None)) is not None:
+        raise AirtollError(f"host {host.name}: wpa_cli on {interface}: its status has no {missing}")
     channel, protects = iw.channel(host, interface), iw.protects_management(host, interface)
     if channel is None or protects is None:  # it has left since
         raise NotJoinedError(f"host {host.name}: {interface} has no network")
@@ -202,7 +211,11 @@ def report(host: AgentHost | AgentlessHost, interface: str, control: str | None 
 
 def _ssid(encoded: str) -> str:
     """The SSID, which wpa_supplicant prints with escapes (printf_encode)."""
-    return encoded.encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
+
+    def octet(escape: re.Match[bytes]) -> bytes:
+        return bytes.fromhex(escape[1].decode()) if escape[1] else _ESCAPES.get(escape[2], escape[2])
+
+    return _ESCAPE.sub(octet, encoded.encode()).decode(errors="replace")
 
 
 def _ask(host: AgentHost, interface: str, control: str | None, request: str) -> dict[str, str]:
