@@ -121,6 +121,21 @@ def test_nanoseconds_and_pcapng_give_the_same_packets(airtoll: Airtoll, tmp_path
     assert outputs == [outputs[0]] * len(names)
 
 
+def test_only_a_named_output_may_be_a_link(airtoll: Airtoll, tmp_path: Path, wep40: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    beside = tmp_path / "wep40-dec.pcap"
+    for target in ("mine", "missing"):
+        beside.symlink_to(target)
+        done = airtoll("decrypt", wep40, "--key", WEP40)
+        assert (done.returncode, one_line(done)) == (2, f"{beside}: is a link: give --out FILE")
+        beside.unlink()
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (tmp_path / "missing").exists()
+    beside.symlink_to("mine")
+    assert airtoll("decrypt", wep40, "--key", WEP40, "--out", beside).returncode == 0
+    assert len(records((tmp_path / "mine").read_bytes())) == 8
+
+
 @pytest.mark.parametrize("command", ["gzip", "zstd"])
 def test_a_compressed_capture_gives_the_same_packets(
     airtoll: Airtoll, tmp_path: Path, wep40: Path, command: str

@@ -5,6 +5,7 @@ Each attack names a program that would create the file `ran`.
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from random import Random
@@ -24,8 +25,16 @@ from airtoll.errors import AirtollError
 from airtoll.report import table
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import cell_records
-from airtoll.store import Result
+from airtoll.rtl import default_file
+from airtoll.store import Result, durable
 from airtoll.study import expand, load_study
+
+CAPTURES = Path(__file__).parents[2] / "crates/wlan-decrypt/tests/captures"
+
+GRID = """
+title = "One cell"
+duration = "0.1 s"
+"""
 
 INVENTORY = """
 [hosts.sta]
@@ -150,13 +159,32 @@ def test_the_name_of_a_run_is_no_path_out_of_the_result(
     assert f"plan.json: plan.runs.0.cell.{next(iter(cell))}: " in one_line(done)
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        ("cell", "packet_size", 10**400),
+        ("link", "path_loss", {"exponent": 10**400}),
+        ("link", "path_loss", {"distance_m": [[0, 10**400], [10**400, 0]]}),
+    ],
+)
+def test_a_number_larger_than_every_float_is_one_line(
+    airtoll: Airtoll, result: Path, table: str, key: str, value: object
+) -> None:
+    plan = json.loads((result / "plan.json").read_text())["plan"]
+    (plan["runs"][0]["cell"] if table == "cell" else plan["link"])[key] = value
+    rewrite(result / "plan.json", plan=plan)
+    done = airtoll("report", result)
+    assert done.returncode == 1
+    assert key in one_line(done)
+
+
 def test_a_link_in_place_of_the_runs_is_not_written_through(result: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / ".tmp-mine").mkdir(parents=True)
+    text, plan = (result / "study.toml").read_text(), Result.open(result).plan
     (result / "runs").rmdir()
     (result / "runs").symlink_to(elsewhere)
-    text, plan = (result / "study.toml").read_text(), Result.open(result).plan
-    with pytest.raises(AirtollError, match="cannot resume: runs is a link to another directory"):
+    with pytest.raises(AirtollError, match="runs is a link to another directory"):
         Result.resume(result, text, plan)
     assert [entry.name for entry in elsewhere.iterdir()] == [".tmp-mine"]
 
@@ -172,6 +200,64 @@ def test_links_in_a_result_create_and_remove_nothing_elsewhere(result: Path, tmp
     with pytest.raises(AirtollError, match="cannot resume"):
         Result.resume(result, text, plan)
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("existing", [True, False], ids=["existing", "dangling"])
+@pytest.mark.parametrize(
+    ("link", "arguments"),
+    [
+        ("paper", ["report", "--paper"]),
+        ("figures", ["report", "--figures", "result/figures"]),
+        ("figures", ["report", "--figures", "result/figures/svg"]),
+        ("pages", ["report", "--pages", "result/pages"]),
+        ("report", ["report", "--out", "result/report"]),
+        ("exported", ["metrics", "--out", "result/exported/x.prom"]),
+        ("judged", ["gate", "--rule", "loss >= 0 %", "--allow-incomplete", "--junit", "result/judged/x.xml"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[-1],
+)
+def test_no_command_writes_through_a_link_in_a_result(
+    airtoll: Airtoll, published: Path, tmp_path: Path, link: str, arguments: list[str], existing: bool
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    if existing:
+        elsewhere.mkdir()
+    shutil.copytree(published, tmp_path / "result")
+    (tmp_path / "result" / link).symlink_to(elsewhere)
+    command, *options = arguments
+    done = airtoll(command, "result", *options)
+    assert done.returncode == 2
+    assert one_line(done).endswith(f"{link} is a link")
+    assert not existing or not list(elsewhere.iterdir())
+    assert elsewhere.exists() == existing
+
+
+def test_a_result_directory_may_be_a_link(airtoll: Airtoll, simulated: Path, tmp_path: Path) -> None:
+    shutil.copytree(simulated, tmp_path / "elsewhere")
+    (tmp_path / "result").symlink_to("elsewhere")
+    assert airtoll("report", "result").returncode == 0
+    assert airtoll("verify", "result").returncode == 0
+    assert (tmp_path / "elsewhere" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["study.toml", "runs/ID/run.json", "runs/ID/samples.parquet", "runs/ID", "runs"]
+)
+def test_a_link_in_a_result_is_not_read(airtoll: Airtoll, simulated: Path, tmp_path: Path, name: str) -> None:
+    """The report, which the user may publish, would contain the private file."""
+    result = Path(shutil.copytree(simulated, tmp_path / "result"))
+    (result / "report.html").unlink()
+    place = result / name.replace("ID", sorted(path.name for path in (result / "runs").iterdir())[0])
+    place.rename(tmp_path / "private")
+    place.symlink_to(tmp_path / "private")
+    for command in ("report", "metrics"):
+        done = airtoll(command, "result")
+        assert done.returncode in (1, 2)
+        assert " is a link" in one_line(done).replace(":", "")
+    assert not (result / "report.html").exists()
+    done = airtoll("verify", "result")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert str(place.relative_to(result)) in done.stdout
 
 
 def test_a_plan_without_runs_is_one_line(airtoll: Airtoll, result: Path) -> None:
@@ -194,18 +280,94 @@ def test_a_device_in_place_of_the_checksums_does_not_block_a_resumed_study(resul
     stored = Result.open(result)
     (result / "SHA256SUMS").unlink()
     (result / "SHA256SUMS").symlink_to("/dev/zero")
-    with pytest.raises(AirtollError, match="SHA256SUMS: not a regular file"):
+    with pytest.raises(AirtollError, match="SHA256SUMS: is a link"):
         Result.resume(result, stored.study_text, stored.plan)
 
 
-def test_text_of_a_stranger_does_not_drive_the_terminal(airtoll: Airtoll, result: Path) -> None:
-    plan = json.loads((result / "plan.json").read_text())["plan"]
-    rewrite(result / "plan.json", plan={**plan, "study": "\x1b]52;c;ZXZpbA==\x07\x9b2J"})
-    done = airtoll("report", result)
-    assert "\x1b" not in done.stdout + done.stderr
-    done = airtoll("run", "--resume", f"{result}\x1b[2J")
-    assert done.returncode == 2
-    assert "\\x1b[2J" in one_line(done)
+DRIVING = "\x1b]52;c;ZXZpbA==\x07\x9b2J"
+"""Sets the clipboard and clears the screen."""
+
+
+@pytest.fixture(scope="module")
+def driving(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of files from a stranger: every text that readers accept, and every name, drives a terminal."""
+    folder = tmp_path_factory.mktemp("driving")
+    result = Path(shutil.copytree(simulated, folder / f"result{DRIVING[1:]}"))
+    rewrite(
+        result / "plan.json",
+        plan={**json.loads((result / "plan.json").read_text())["plan"], "study": DRIVING},
+    )
+    for number, file in enumerate(sorted(result.glob("runs/*/run.json"))):
+        record = json.loads(file.read_text())
+        machine = {"processor": f"{DRIVING}{number}", "kernel": f"{DRIVING}{number}"}
+        spoiled = {"throughput": DRIVING}
+        rewrite(
+            file,
+            versions={"airtoll": f"{DRIVING}{number}", "python": DRIVING, "tools": {"engine": DRIVING}},
+            hosts={role: {**facts, **machine} for role, facts in record["hosts"].items()},
+            verdict={
+                "valid": number > 0,
+                "reasons": [] if number else [f"lost: {DRIVING}"],
+                "spoiled": spoiled,
+            },
+        )
+        (file.parent / "SHA256SUMS").chmod(0o644)
+        names = durable.files_in(file.parent) - {"SHA256SUMS"}
+        (file.parent / "SHA256SUMS").write_text(durable.sums(file.parent, names))
+    (result / "SHA256SUMS").write_text(durable.sums(result, _listed(result)))
+    designs = json.loads(default_file().read_text())
+    for point in designs["points"].values():
+        point["title"] = f"{DRIVING}{point['title']}"
+    (folder / "designs.json").write_text(json.dumps(designs))
+    shutil.copy(CAPTURES / "wep40.pcap", folder / f"{DRIVING}.pcap")
+    (folder / "grid.toml").write_text(GRID)
+    (folder / f"{DRIVING}.txt").write_text("nothing")
+    return folder
+
+
+def _listed(result: Path) -> set[str]:
+    """The files that SHA256SUMS of a result lists."""
+    return {
+        "plan.json",
+        "study.toml",
+        *(f"runs/{file.name}/SHA256SUMS" for file in (result / "runs").iterdir()),
+    }
+
+
+RESULT = f"result{DRIVING[1:]}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", RESULT),
+        ("report", RESULT, "--json"),
+        ("verify", RESULT),
+        ("metrics", RESULT),
+        ("gate", RESULT, "--rule", "loss >= 0 %", "--allow-incomplete"),
+        ("compare", RESULT, RESULT, "--all"),
+        ("compare", RESULT, RESULT, "--all", "--markdown"),
+        ("run", "--resume", RESULT),
+        ("import", f"{DRIVING}.txt", "--title", "x"),
+        ("decrypt", f"{DRIVING}.pcap", "--key", "1f2e3d4c5b"),
+        ("sweep", "grid.toml", "--csv", "--out", f"{DRIVING}.parquet"),
+        ("rtl", "report", "--results", "designs.json"),
+        ("rtl", "report", "--results", "designs.json", "--csv"),
+        ("rtl", "report", "--results", "designs.json", "--markdown"),
+    ],
+    ids=lambda arguments: "-".join(word for word in arguments if word.isascii() and word.isprintable()),
+)
+def test_text_of_a_stranger_does_not_drive_the_terminal(
+    airtoll: Airtoll, driving: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    shutil.copytree(driving, tmp_path, dirs_exist_ok=True)
+    done = airtoll(*arguments)
+    said = done.stdout + done.stderr
+    assert re.search(r"\\(x|u00)9b", said)  # otherwise the test would prove nothing
+    assert said.replace("\n", "").replace("\t", "").isprintable()
+
+
+def test_control_characters_are_escapes() -> None:
     assert harmless("a\tb\nc\x1b[m\x9b") == "a\tb\nc\\x1b[m\\x9b"
     assert harmless("\u202e5\u2066") == "\\u202e5\\u2066"  # the order of the text on the screen is its order
 
@@ -217,6 +379,16 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "small.toml").write_text(SMALL_STUDY.replace("repeats = 2", "repeats = 1"))
     assert exit_status("run", "small.toml", "--lab", "sim", "--out", "result", folder=folder) == 0
     return folder / "result"
+
+
+@pytest.fixture(scope="module")
+def published(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The result `simulated`, whose study repeats a paper."""
+    result = Path(shutil.copytree(simulated, tmp_path_factory.mktemp("published") / "result"))
+    (result / "study.toml").chmod(0o644)
+    (result / "study.toml").write_text(f'published = "kolahi-11ac"\n{SMALL_STUDY}')
+    (result / "SHA256SUMS").write_text(durable.sums(result, _listed(result)))
+    return result
 
 
 @given(st.sampled_from(["plan.json", "runs/*/run.json", "runs/*/raw/*/answer.json"]), RANDOM, ODD)

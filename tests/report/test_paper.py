@@ -153,6 +153,11 @@ def test_a_table_that_is_longer_than_a_page_is_a_longtable() -> None:
     assert r"\begin{longtable}" in latex(table("wrapped", 3, 20, "several words " * 12, words=3))
 
 
+def test_a_word_that_is_wider_than_the_page_is_written() -> None:
+    name = "x" * 400
+    assert name in latex(Grid("wide", "Wide", "", ("Stack", "Mbit/s"), ((name, "1"),)))
+
+
 def test_columns_that_do_not_fit_are_in_tables_of_their_own() -> None:
     tex = latex(table("wide", 14, 3, "1000.00 $\\pm$ 10.00"))
     labels = re.findall(r"\\label\{(.*?)\}", tex)

@@ -1,6 +1,7 @@
 """CSV, Markdown, the terminal's table, and how files are written."""
 
 import csv
+import io
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from airtoll.errors import AirtollError
 from airtoll.report import table, write_report
 from airtoll.report.material import text as words
 from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import csv_text
 from airtoll.report.material.rows import build
 from airtoll.report.pages.markdown import in_markdown
 from airtoll.stats import METRICS, Interval
@@ -44,6 +46,23 @@ def test_runs_csv_has_a_row_for_every_run_and_metric(directory: Path, quickstart
     states = {(r["run"], r["state"], r["reasons"]) for r in found}
     assert sum(state == "invalid" for _, state, _ in states) == 3
     assert all(bool(reasons) == (state == "invalid") for _, state, reasons in states)
+
+
+def test_no_reason_is_a_formula_of_a_spreadsheet(make: Make, tmp_path: Path) -> None:
+    result = make(make_plan(**FEW_FLOWS), invalid=lambda run: ["=1+1"] if run.order == 1 else [])
+    found = rows(write_report(result, tmp_path / "report").runs_csv)
+    assert {row["reasons"] for row in found} == {"", "'=1+1"}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\n=1", "\uff1d1"])
+def test_only_text_of_csv_may_need_an_apostrophe(text: str) -> None:
+    (row,) = csv.reader(io.StringIO(csv_text([[text, "a=1", -1.5, None]]), newline=""))
+    assert row == [f"'{text}", "a=1", "-1.5", ""]
+
+
+def test_no_text_of_csv_begins_another_row() -> None:
+    ((text,),) = csv.reader(io.StringIO(csv_text([["a\r=1+1"]]), newline=""))
+    assert text == "a\n=1+1"
 
 
 def test_cells_csv_has_the_figures_of_statistics_in_full(directory: Path, quickstart: Result) -> None:

@@ -29,6 +29,11 @@ def harmless(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print harmless text without the width and the tables of a console, whose import takes longer."""
+    click.echo(harmless(text), err=err, nl=nl)
+
+
 class PanelGroup(click.Group):
     """A group whose help names its commands by panel, in the order of `panels`."""
 

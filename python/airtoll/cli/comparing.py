@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.condition import damage, mixture
@@ -11,6 +12,7 @@ from airtoll.errors import UsageError
 from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
 from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.report.material import text
+from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import scaled
 from airtoll.stats import METRICS, Interval, Metric, Summary, find_metric
 from airtoll.store import Result
@@ -46,7 +48,7 @@ def compare_results(
     if as_json:
         print_json(_json(a, b, found, apart))
     elif as_markdown:
-        print(_markdown(a, b, found, apart, show_all=show_all), end="")
+        echo(_markdown(a, b, found, apart, show_all=show_all), nl=False)
     else:
         _print(a, b, found, apart, show_all=show_all)
     return 1 if fail_on_difference and found.counts()["differs"] else 0
@@ -192,24 +194,14 @@ def _row(row: CellDifference, fixed: set[str]) -> tuple[str, ...]:
 
 
 def _markdown(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> str:
-    lines = [
-        *(f"- {_md(line.strip())}" for line in (*_head(a, b), *_summary(found), *_warnings(a, b, apart)))
-    ]
+    from airtoll.report.pages.markdown import grid_lines, in_markdown
+
+    lines = [f"- {in_markdown(line)}" for line in (*_head(a, b), *_summary(found), *_warnings(a, b, apart))]
     for metric, rows in _shown(found, show_all=show_all):
-        lines += ["", f"### {_md(metric.title)}, {_md(metric.display_unit)}", ""]
-        lines += [f"| {' | '.join(map(_md, _HEADS))} |", f"| {' | '.join(['---'] * len(_HEADS))} |"]
-        lines += [f"| {' | '.join(map(_md, _row(row, _fixed(a, b))))} |" for row in rows]
+        cells = tuple(_row(row, _fixed(a, b)) for row in rows)
+        grid = Grid(metric.name, f"{metric.title}, {metric.display_unit}", "", _HEADS, cells)
+        lines += ["", *grid_lines(grid, level=3)[:-1]]
     return "\n".join(lines) + "\n"
-
-
-def _md(words: str) -> str:
-    return (
-        words.replace("\\", "\\\\")
-        .replace("|", "\\|")
-        .replace("[", "\\[")
-        .replace("<", "&lt;")
-        .replace("_", "\\_")
-    )
 
 
 def _json(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike]) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-import click
-
 from airtoll.ciphers import (
     Decrypted,
     Secrets,
@@ -22,6 +20,7 @@ from airtoll.ciphers import (
     read_passphrase,
     shown_ssid,
 )
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import print_json
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
@@ -148,13 +147,19 @@ def _shown(ssid: bytes | None) -> str:
 
 
 def _beside(capture: Path) -> Path:
-    """The default output path, beside the capture. Raises UsageError if the capture is not a regular file."""
+    """The default output path, beside the capture.
+
+    Raises UsageError if the capture is not a regular file, or if the output is a link: the folder may be a stranger's.
+    """
     if os.path.isdir(capture):
         raise UsageError(f"{capture}: Is a directory")
     if os.path.exists(capture) and not os.path.isfile(capture):
         raise UsageError(f"{capture}: not a regular file, so --out FILE is required")
     name = capture.stem if capture.suffix.lower() in COMPRESSED else capture.name
-    return capture.with_name(f"{Path(name).stem}-dec.pcap")
+    beside = capture.with_name(f"{Path(name).stem}-dec.pcap")
+    if beside.is_symlink():
+        raise UsageError(f"{beside}: is a link: give --out FILE")
+    return beside
 
 
 @contextmanager
@@ -164,15 +169,16 @@ def _showing_progress(capture: Path) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     # Importing rich takes longer than decrypting a hundred megabytes.
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from airtoll.cli.tables import plain_console
 
     progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=plain_console(stderr=True),
         transient=True,
     )
     size = os.path.getsize(capture) if os.path.isfile(capture) else None
@@ -191,13 +197,13 @@ def _print(decrypted: Decrypted, written: Path | None) -> None:
     rows += [(counts[reason], words) for reason, words in REASONS.items() if counts.get(reason)]
     width = max(len(str(count)) for count, _ in rows)
     for count, words in rows:
-        click.echo(f"{count:{width}}  {words}")
+        echo(f"{count:{width}}  {words}")
     if decrypted.stations:
-        click.echo()
+        echo("")
         for line in _station_lines(decrypted):
-            click.echo(line)
+            echo(line)
     if written:
-        click.echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
+        echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
 
 
 def _station_lines(decrypted: Decrypted) -> Iterator[str]:

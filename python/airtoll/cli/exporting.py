@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import print_json
 from airtoll.errors import UsageError
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.openmetrics import Family, families, openmetrics
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
+from airtoll.store.layout import refuse_links
 
 
 def export_metrics(directory: Path, out: Path | None, *, as_json: bool) -> None:
@@ -23,8 +23,9 @@ def export_metrics(directory: Path, out: Path | None, *, as_json: bool) -> None:
         return
     content = openmetrics(data)
     if out is None:
-        click.echo(content, nl=False)
+        echo(content, nl=False)
         return
+    refuse_links(directory, out.parent)
     with reporting(f"cannot write {out}"):
         make_directory(out.absolute().parent)
         publish(out.absolute().parent, {out.name: content.encode()})

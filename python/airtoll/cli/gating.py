@@ -1,11 +1,11 @@
 """`airtoll gate`: checks a result against rules; prints one line per rule."""
 
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.condition import mixture, read_complete
@@ -27,6 +27,7 @@ from airtoll.judge.rule import Undecided
 from airtoll.report.material import text
 from airtoll.stats import Interval
 from airtoll.store.durable import make_directory, publish, reporting
+from airtoll.store.layout import refuse_links
 from airtoll.study.levels import check_factor
 
 _SHOWN_MOST: Final = 20
@@ -70,6 +71,7 @@ def gate_result(
     )
     fixed = fixed_factors_of(result)
     if junit_file is not None:
+        refuse_links(directory, junit_file.parent)
         content = junit(outcomes, str(directory), lambda outcome: _sentence(outcome, fixed))
         with reporting(f"cannot write {junit_file}"):
             make_directory(junit_file.absolute().parent)
@@ -84,7 +86,7 @@ def gate_result(
 def _figures(directory: Path, *, allow_incomplete: bool) -> Figures:
     figures = Figures.of(read_complete(directory, allow_incomplete=allow_incomplete))
     for line in mixture(figures.records):
-        print(f"warning: {directory}: {line}", file=sys.stderr)
+        echo(f"warning: {directory}: {line}", err=True)
     return figures
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from airtoll.cli.base import FILE, PanelGroup, harmless
+from airtoll.cli.base import FILE, PanelGroup, echo
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.errors import AirtollError, UsageError
 
@@ -55,7 +55,7 @@ def status(at: Path | None, openmetrics: bool, as_json: bool) -> None:
     path = at or _only_socket()
     answer = _ask(path, "openmetrics" if openmetrics else "status")
     if openmetrics:
-        click.echo(harmless(answer).rstrip("\n"))
+        echo(answer.rstrip("\n"))
     else:
         from airtoll.documents import read_json
         from airtoll.link_status import STATUS

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import click
 from rich.table import Table
 
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.published import finding_lines, findings, implied_points, point_rows, points_csv, published
@@ -22,7 +22,7 @@ def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
     only_one(csv=as_csv, json=as_json)
     publication = published(name)
     if as_csv:
-        click.echo(points_csv(publication), nl=False)
+        echo(points_csv(publication), nl=False)
     elif as_json:
         print_json(_json(publication))
     else:

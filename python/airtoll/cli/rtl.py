@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from airtoll.cli.base import FILE, PanelGroup
+from airtoll.cli.base import FILE, PanelGroup, echo
 from airtoll.cli.json_output import json_option, only_one, print_json
 
 
@@ -40,7 +40,7 @@ def report(results: Path | None, as_json: bool, as_csv: bool, markdown: bool) ->
 
     if as_csv:
         lines = (one.model_dump().values() for one in all_figures(found))
-        click.echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
+        echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
         return
 
     from airtoll.cli.tables import plain_console, print_in_parts
@@ -48,7 +48,7 @@ def report(results: Path | None, as_json: bool, as_csv: bool, markdown: bool) ->
     from airtoll.report.parts.hardware import OF_OUR_DESIGNS, grids
 
     if markdown:
-        click.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
+        echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
         return
     console = plain_console()
     for grid in sorted(grids(found), key=lambda grid: not grid.name.startswith(OF_OUR_DESIGNS)):

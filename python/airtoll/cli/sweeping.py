@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 
-import click
 from rich.console import Console
 
 from airtoll import _rust
+from airtoll.cli.base import echo
 from airtoll.cli.progress import counting
 from airtoll.cli.tables import plain_console
 from airtoll.errors import AirtollError, StoppedError, UsageError
@@ -65,7 +65,7 @@ def perform_sweep(
     where = scheduler or text.counted(workers or os.cpu_count() or 1, "core")
     console.print(f"{text.counted(performed, 'cell')} in {elapsed_s:.1f} s, on {where}")
     for file in written:
-        click.echo(str(file))
+        echo(str(file))
 
 
 def _about(grid: SweepGrid, path: Path) -> str:
@@ -111,7 +111,7 @@ def _perform(
         raise AirtollError(f"{error}; {_kept(grid, journal, path)}") from error
     except KeyboardInterrupt:
         # A cell in progress cannot be stopped, and the interpreter would wait for it.
-        click.echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
+        echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
         os._exit(StoppedError.exit_code)
     if len(journal.done) < len(grid.cells):
         raise StoppedError(f"interrupted; {_kept(grid, journal, path)}")

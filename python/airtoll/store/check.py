@@ -43,6 +43,8 @@ def _problems(directory: Path) -> list[str]:
         except AirtollError as error:
             problems.append(str(error))
 
+    if (directory / RUNS).is_symlink():
+        return [*problems, f"{RUNS}: not a directory"]
     try:
         entries = sorted((directory / RUNS).iterdir())
     except OSError as error:
@@ -68,7 +70,7 @@ def _changed_runs(directory: Path, digests: Mapping[str, str]) -> Iterator[str]:
             yield f"{SUMS}: lists {name}, which no result contains"
         elif not path.parent.is_dir():
             yield f"{Path(name).parent}: missing; the run was finished"
-        elif path.is_file() and durable.sha256(path) != digest:
+        elif durable.is_regular(path) and durable.sha256(path) != digest:
             yield f"{name}: does not match its checksum"
 
 
@@ -96,8 +98,8 @@ def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: li
 def _read_sums(root: Path, at: str, problems: list[str]) -> dict[str, str] | None:
     """The digests in a checksum file, by file name; None, and a problem, if the file is missing or damaged."""
     path = root / SUMS
-    if not path.is_file():
-        problems.append(f"{at}{SUMS}: missing")
+    if not durable.is_regular(path):
+        problems.append(f"{at}{SUMS}: {'not a regular file' if path.is_symlink() else 'missing'}")
         return None
     try:
         return durable.parse_sums(read_file(path).decode())
@@ -128,7 +130,7 @@ def _check_sums(
             problems.append(f"{at}{name}: missing")
         elif name not in digests:
             problems.append(f"{at}{name}: {f'not listed in {SUMS}' if name in needed else 'unexpected file'}")
-        elif (root / name).is_symlink() or not (root / name).is_file():
+        elif not durable.is_regular(root / name):
             problems.append(f"{at}{name}: not a regular file")
         else:
             try:

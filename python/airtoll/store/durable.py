@@ -141,17 +141,30 @@ def sums_of(digests: Mapping[str, str]) -> str:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file with an end: reading a device or a pipe may never end. Raises OSError."""
+    """Open a file of a result. Raises OSError for a device or a pipe, which may never end, and for a link, which may
+    lead to a private file of the user.
+    """
     # Opening a pipe waits for its writer unless the descriptor does not block.
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        file = os.fdopen(os.open(path, flags), "rb")
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link") from None
+        raise
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "not a regular file")
     return file
 
 
+def is_regular(path: Path) -> bool:
+    """Whether `open_regular` opens the path."""
+    return path.is_file() and not path.is_symlink()
+
+
 def sha256(path: Path) -> str:
-    """SHA-256 of the file, in hexadecimal. Raises OSError, also for a device or a pipe."""
+    """SHA-256 of the file, in hexadecimal. Raises OSError, as `open_regular` does."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -22,9 +22,24 @@ def sums_of_run(run_id: str) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's content. Raises AirtollError with the file's name, also if it is a device or a pipe."""
+    """The file's content. Raises AirtollError with the file's name, also if it is a link, a device or a pipe."""
     with reporting(f"cannot read {path}"), open_regular(path) as file:
         return file.read()
+
+
+def refuse_links(directory: Path, target: Path) -> None:
+    """Raise UsageError if `target` is below a result directory and a link leads to it: the result may be a stranger's.
+
+    The result directory itself may be a link.
+    """
+    link = None
+    for path in (target.absolute(), *target.absolute().parents):
+        if path.exists() and path.samefile(directory):
+            if link is not None:
+                raise UsageError(f"cannot write into {target}: {link} is a link")
+            return
+        if path.is_symlink():
+            link = path
 
 
 def read_plan(directory: Path) -> PlanRecord:

@@ -17,7 +17,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Sample
 from airtoll.store import check, durable, records, samples
-from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
+from airtoll.store.durable import LOCK, SUMS, TEMPORARY, Lock, reporting, staging
 from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
@@ -93,10 +93,13 @@ class Result:
     def open(cls, directory: Path) -> Self:
         """Open a result for reading. Another process may continue to record into it.
 
-        Raises UsageError if the directory is not a result or was written by a newer airtoll, AirtollError if its plan
-        cannot be read.
+        Raises UsageError if the directory is not a result, was written by a newer airtoll, or has its runs elsewhere;
+        AirtollError if its plan cannot be read.
         """
-        return cls(directory, read_plan(directory), None)
+        plan = read_plan(directory)
+        if (directory / RUNS).is_symlink():
+            raise UsageError(f"{directory}: {RUNS} is a link to another directory")
+        return cls(directory, plan, None)
 
     @classmethod
     def resume(cls, directory: Path, study_text: str, plan: Plan, *, allow_mixed: bool = False) -> Self:
@@ -123,8 +126,6 @@ class Result:
         if not allow_mixed:
             head = stored.plan_record
             refuse_mixture(str(directory), Origin.of(head.airtoll, head.machine), Origin.here())
-        if (directory / RUNS).is_symlink():  # into which files would be written, and unfinished files removed
-            raise UsageError(f"{directory}: cannot resume: {RUNS} is a link to another directory")
         with reporting(f"cannot resume {directory}"):
             lock = Lock(directory)
             try:
@@ -286,7 +287,11 @@ class Result:
 
     def _stored(self) -> set[str]:
         with reporting(f"cannot read {self.directory / RUNS}"):
-            return set(os.listdir(self.directory / RUNS))
+            entries = list(os.scandir(self.directory / RUNS))
+        names = {entry.name: entry.is_symlink() for entry in entries if not entry.name.startswith(TEMPORARY)}
+        if (link := next((name for name, is_link in names.items() if is_link), None)) is not None:
+            raise AirtollError(f"cannot read {self.run_directory(link)}: is a link")
+        return set(names)
 
     def _finished_in_order(self) -> list[str]:
         stored = self._stored()

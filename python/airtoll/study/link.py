@@ -3,8 +3,6 @@
 A missing key keeps the lab's own value, which the run's record contains.
 """
 
-import math
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -12,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.study import quantity
 from airtoll.study.claims import Where
-from airtoll.study.quantity import one_of, show
+from airtoll.study.quantity import is_finite, one_of, show
 from airtoll.study.security import KeyManagement, KeyManagements, ManagementFrameProtection, SecurityProfile
 from airtoll.study.values import (
     Former,
@@ -74,7 +72,7 @@ def matrix(value: Any, of: str) -> Matrix:
         for entry in row:
             if isinstance(entry, bool) or not isinstance(entry, int | float):
                 raise ValueError(f"{show(entry)} in the matrix is not a number")
-            if not abs(entry) <= sys.float_info.max:  # also refuses NaN, and integers that no float can hold
+            if not is_finite(entry):
                 raise ValueError(f"{show(entry)} in the matrix is not a finite number")
     return tuple(tuple(row) for row in rows)
 
@@ -88,7 +86,7 @@ def _path_loss(value: Any) -> PathLoss | None:
     for name, parameter in value.items():
         if name not in PathLoss.model_fields:
             raise ValueError(f"{show(name)}: unknown key{did_you_mean(name, PathLoss.model_fields)}")
-        if isinstance(parameter, float) and not math.isfinite(parameter):
+        if isinstance(parameter, int | float) and not is_finite(parameter):
             raise ValueError(f"{name}: {show(parameter)} is not a finite number")
         is_list = isinstance(parameter, list | tuple)
         parameters[name] = matrix(parameter, "m") if is_list and name == "distance_m" else parameter

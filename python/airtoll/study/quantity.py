@@ -1,7 +1,7 @@
 """Quantities in a study file: a bare number is in the key's own unit, a string contains its unit."""
 
-import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -75,8 +75,7 @@ class Quantity:
             if unit not in self._factors():
                 raise ValueError(f"{show(value)} has the wrong unit; {self._allowed()}")
             return Decimal(number) * self._factors()[unit]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (isinstance(value, float) and not math.isfinite(value)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
             raise ValueError(f"{show(value)} is not {self.noun}; {self._allowed()}")
         return Decimal(value)
 
@@ -171,6 +170,11 @@ def show(value: Any) -> str:
             return "a number of more than 64 bits"
         case _:
             return one_line(str(value))
+
+
+def is_finite(number: float) -> bool:
+    """Whether a number is finite as a float: an integer of a JSON file may be larger than every float."""
+    return abs(number) <= sys.float_info.max
 
 
 def one_line(text: str, most: int = 60) -> str:

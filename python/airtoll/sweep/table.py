@@ -10,7 +10,6 @@ values of a scenario or an answer are null. A column without any value is omitte
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +19,7 @@ from pydantic import TypeAdapter
 from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.store import parquet
-from airtoll.store.durable import TEMPORARY, reporting, sync
+from airtoll.store.durable import publish, reporting
 from airtoll.sweep.workers import Done
 
 _ANSWER: Final[TypeAdapter[dict[str, Any]]] = TypeAdapter(dict[str, Any])
@@ -91,27 +90,20 @@ def write_table(table: TableColumns, path: Path, formats: Sequence[str] = ()) ->
     paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # Parquet completes the sweep
     for target in paths:
         with reporting(f"cannot write {target}"):
-            stage = target.with_name(f"{TEMPORARY}{target.name}")
-            try:
-                _write(table, stage, "parquet" if target == path else target.suffix[1:])
-                sync(stage)
-                os.replace(stage, target)
-            finally:
-                stage.unlink(missing_ok=True)
-            sync(target.absolute().parent)
+            content = _content(table, "parquet" if target == path else target.suffix[1:])
+            publish(target.absolute().parent, {target.name: content})
     return [path, *paths[:-1]]
 
 
-def _write(table: TableColumns, path: Path, form: str) -> None:
+def _content(table: TableColumns, form: str) -> bytes:
     match form:
         case "parquet":
-            columns = [parquet.Column.of(name, values) for name, values in table.items()]
-            path.write_bytes(parquet.write(columns))
+            return parquet.write([parquet.Column.of(name, values) for name, values in table.items()])
         case "csv":
-            path.write_text(_csv(table), encoding="utf-8", newline="")
+            return _csv(table).encode()
         case _:
             rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-            path.write_text(json.dumps(rows, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
+            return json.dumps(rows, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _csv(table: TableColumns) -> str:

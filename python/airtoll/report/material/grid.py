@@ -27,8 +27,22 @@ class Grid:
         return len(self.rows) > FOLDED_ABOVE
 
 
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The first characters of a field that spreadsheets take for a formula (OWASP, CSV Injection)."""
+
+
 def csv_text(lines: Iterable[Iterable[Any]]) -> str:
-    """CSV as in RFC 4180, except that lines end with LF alone; None is an empty field."""
+    """CSV as in RFC 4180, except that lines end with LF alone; None is an empty field.
+
+    Text that a spreadsheet would execute as a formula has an apostrophe before it. Numbers remain unchanged.
+    """
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
+    csv.writer(buffer, lineterminator="\n").writerows(map(_inert, line) for line in lines)
     return buffer.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r", "\n")  # Python quotes only one of the two, and spreadsheets end a row at both
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -31,8 +31,7 @@ _LINES: Final = 35
 def write_paper(data: ReportData, directory: Path, font: str = FONT) -> list[Path]:
     """Write the tables as NAME.tex and the figures of the main metrics as NAME.pdf; return the paths.
 
-    Each file is written atomically. Raises UsageError without the extra `figures`, AirtollError if a file cannot be
-    written.
+    Each file is written atomically. Raises UsageError and AirtollError as `write_figures` does.
     """
     figures = write_figures(data, directory, font, kinds=("pdf",), main=True)
     tables = {f"{grid.name}.tex": latex(grid).encode() for grid in grids(data)}
@@ -172,11 +171,14 @@ _RAGGED: Final = {"l": "raggedright", "r": "raggedleft"}
 
 
 def _wrapped_pt(grid: Grid, natural_pt: Sequence[float]) -> list[float]:
-    """The widths of columns whose cells have several lines: each holds its longest word, and they fit the text."""
+    """The widths of columns whose cells have several lines: each holds its longest word, and they fit the text.
+
+    Columns whose longest words alone do not fit the text are wider than it.
+    """
     least_pt = [max(map(_widest_word_pt, column)) for column in _columns(grid)]
     rest_pt = max(0.0, _TEXT_PT - _GAP_PT * len(least_pt) - sum(least_pt))
     wanted_pt = [natural - least for natural, least in zip(natural_pt, least_pt, strict=True)]
-    share = rest_pt / sum(wanted_pt)
+    share = rest_pt / sum(wanted_pt) if rest_pt else 0.0
     return [least + wanted * share for least, wanted in zip(least_pt, wanted_pt, strict=True)]
 
 
