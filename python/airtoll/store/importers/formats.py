@@ -1,10 +1,21 @@
 """The formats of files that airtoll imports."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from airtoll.errors import UsageError
-from airtoll.store.importers import flent, iperf2, iperf3, iperf3_text, irtt, netperf, ping, wireshark
+from airtoll.store.importers import (
+    flent,
+    iperf2,
+    iperf3,
+    iperf3_text,
+    irtt,
+    irtt_text,
+    netperf,
+    ping,
+    wireshark,
+)
 from airtoll.store.importers.files import Document
 from airtoll.store.importers.reading import Format
 
@@ -14,6 +25,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     iperf2.TEXT,
     iperf2.CSV,
     irtt.FORMAT,
+    irtt_text.FORMAT,
     flent.FORMAT,
     netperf.FORMAT,
     ping.FORMAT,
@@ -50,13 +62,20 @@ def tool_of(document: Document) -> str | None:
     return next((each.tool for each in FORMATS if each.recognises(document)), None)
 
 
-def _begins(*words: str) -> Callable[[Document], bool]:
-    return lambda document: document.json is None and any(line.startswith(words) for line in document.lines)
+def _contains(pattern: str) -> Callable[[Document], bool]:
+    found = re.compile(pattern)
+    return lambda document: document.json is None and any(found.match(line) for line in document.lines)
 
 
 _UNREAD: Final[Mapping[str, Callable[[Document], bool]]] = {
-    "is the text output of irtt: repeat the test with -o FILE, and import that file": _begins(
-        "[Connecting] connecting to"
+    "contains rows of iperf without the lines that name the two hosts: import its complete output": _contains(
+        r"\[ *\d+\] +\d+\.\d+- ?\d+\.\d+ +sec +[\d.]+ [KMGT]?Bytes +[\d.]+ [KMGT]?bits/sec"
+    ),
+    "contains the raw lines of irtt client -r: repeat the test with -o FILE, and import that file": _contains(
+        r"\d+ \d+\.\d{6} \S+ \S+ \S+ [01] (?:[01]|NaN)$"
+    ),
+    "contains results of netperf without their names, which -P 0 omits: repeat the test without it": _contains(
+        r" *\d+ +(?:\d+ +){2,3}\d+\.\d\d +\d+\.\d\d *$|[\d.,-]+,(?:10\^\d+bits|[KMG]?Bytes|Trans)/s(?:,|$)"
     ),
 }
 """Outputs of the same tools that are not read, with the remedy."""

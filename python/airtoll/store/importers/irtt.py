@@ -1,7 +1,7 @@
 """irtt's JSON output (`irtt client -o FILE`), which the probe irtt also reads."""
 
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import AwareDatetime, Field
@@ -26,8 +26,19 @@ class _Config(FileModel):
     params: _Params
 
 
+class _Clocks(FileModel):
+    wall: int = Field(ge=0, lt=2**63)  # ns since 1970
+
+
 class _Stats(FileModel):
-    start_time: AwareDatetime
+    start_time: AwareDatetime | _Clocks  # irtt 0.9.1 and later: a reading of both clocks
+
+    @property
+    def started(self) -> datetime:
+        """UTC."""
+        if isinstance(self.start_time, datetime):
+            return self.start_time.astimezone(UTC)
+        return datetime.fromtimestamp(self.start_time.wall / NS_PER_S, UTC)
 
 
 class _System(FileModel):
@@ -70,7 +81,7 @@ def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     }
     reading = Reading(
         tool="irtt",
-        started=rest.stats.start_time.astimezone(UTC),
+        started=rest.stats.started,
         duration_s=window.duration_s,
         levels={
             "transport": "udp",
