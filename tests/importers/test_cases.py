@@ -183,6 +183,19 @@ def test_a_throughput_above_the_phy_rate_is_invalid(
     assert reason in "; ".join(record.verdict.reasons)
 
 
+def test_datagrams_out_of_order_are_no_failure(tmp_path: Path) -> None:
+    text = (CASES / "iperf3-udp-negative-loss.json").read_text()
+    notes = "".join(f'"error": "OUT OF ORDER - incoming packet = {at}", ' for at in range(3))
+    file = tmp_path / "reordered.json"
+    file.write_text(text.replace("{", "{" + notes, 1))
+    (tmp_path / "plain").mkdir()
+    plain = imported(tmp_path / "plain", CASES / "iperf3-udp-negative-loss.json")
+    assert numbers(imported(tmp_path, file)) == numbers(plain)
+    file.write_text(text.replace("{", "{" + notes + '"error": "the client has terminated", ', 1))
+    with pytest.raises(UsageError, match="the test failed: the client has terminated"):
+        imported(tmp_path / "failed", file)
+
+
 def test_other_repeated_keys_are_refused(tmp_path: Path) -> None:
     text = (CASES / "iperf3-n-bytes.json").read_text()
     file = tmp_path / "twice.json"

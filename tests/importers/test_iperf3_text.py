@@ -79,3 +79,47 @@ def test_a_failed_test_is_refused_with_the_message_of_iperf3(tmp_path: Path) -> 
     file.write_text("\n".join([*head, "iperf3: error - control socket has closed unexpectedly"]))
     with pytest.raises(UsageError, match="the test failed: control socket has closed unexpectedly"):
         imported(tmp_path, file)
+
+
+def test_datagrams_out_of_order_are_no_failure(tmp_path: Path) -> None:
+    text = (TEXTS / "udp-server.txt").read_text()
+    lines = text.splitlines()
+    first = next(at for at, line in enumerate(lines) if "sec " in line)
+    lines.insert(first + 1, "iperf3: OUT OF ORDER - incoming packet = 7 and received packet = 9 AND SP = 5")
+    total = next(at for at, line in enumerate(lines) if "receiver" in line)
+    lines.insert(total + 1, "[  5]  0.0-2.0 sec  2 datagrams received out-of-order")
+    file = tmp_path / "reordered.txt"
+    file.write_text("\n".join(lines))
+    (tmp_path / "plain").mkdir()
+    plain = imported(tmp_path / "plain", TEXTS / "udp-server.txt")
+    assert numbers(imported(tmp_path, file)) == numbers(plain)
+
+
+def test_the_output_of_the_server_is_no_second_test(tmp_path: Path) -> None:
+    client, server = ((TEXTS / f"tcp-{end}.txt").read_text() for end in ("client", "server"))
+    head, done = client.split("iperf Done.")
+    server = server[server.index("Accepted connection") :]
+    file = tmp_path / "both.txt"
+    file.write_text(2 * f"{head}Server output:\n{server}\n\niperf Done.{done}\n")
+    assert [record.probes["throughput"]["reported_by"] for record in imported(tmp_path, file).records()] == [
+        "client",
+        "client",
+    ]
+
+
+def test_the_time_until_the_last_data_arrived_is_not_part_of_the_duration(tmp_path: Path) -> None:
+    text = (TEXTS / "tcp-client.txt").read_text()
+    late = re.sub(r"0\.00-2\.0\d( +sec.*receiver)", r"0.00-3.60\1", text)
+    assert late != text
+    file = tmp_path / "late.txt"
+    file.write_text(text + late)
+    assert [len(record.run.cell.transport) for record in imported(tmp_path, file).records()] == [3, 3]
+
+
+def test_a_terminal_shows_ctrl_c_in_front_of_a_line(tmp_path: Path) -> None:
+    text = (TEXTS / "tcp-client.txt").read_text()
+    file = tmp_path / "interrupted.txt"
+    file.write_text(text.replace("\n- - -", "\n^C- - -"))
+    (tmp_path / "plain").mkdir()
+    plain = imported(tmp_path / "plain", TEXTS / "tcp-client.txt")
+    assert numbers(imported(tmp_path, file)) == numbers(plain)

@@ -103,7 +103,7 @@ class Document:
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """The lines of a text file, without line ends and fences. Raises UsageError for a binary file.
+        """The lines of a text file, without line ends, fences and `^C`. Raises UsageError for a binary file.
 
         If all lines are quoted (`> `) or indented, as in mail and Markdown, these characters are removed.
         """
@@ -116,6 +116,8 @@ class Document:
                 raise UsageError(f"{self.name}: line {number}: is longer than {MOST_CHARACTERS} characters")
             if _CONTROL.search(line):
                 raise UsageError(f"{self.name}: line {number}: contains binary data")
+        # A terminal shows Ctrl-C in front of the next line of the tool.
+        lines = [line.removeprefix("^C") for line in lines]
         filled = [line for line in lines if line.strip(" \t>")]
         if filled and all(line.startswith(">") for line in filled):
             lines = [line.removeprefix(">") for line in lines]
@@ -124,9 +126,9 @@ class Document:
         lines = [line[margin:] for line in lines]
         return ["" if _FENCE.match(line) else line for line in lines]
 
-    def error(self, line: int, expected: str) -> UsageError:
-        """The error for a line, by its number from 1, that is not as expected."""
-        shown = one_line(" ".join(self.lines[line - 1].split()), most=60)
+    def error(self, line: int, expected: str, part: str | None = None) -> UsageError:
+        """The error for a line, by its number from 1, that is not as expected, or for a part of the line."""
+        shown = one_line(" ".join((part or self.lines[line - 1]).split()), most=60)
         got = f"got {shown!r}" if shown else "got an empty line"
         return UsageError(f"{self.name}: line {line}: expected {expected}, {got}")
 

@@ -28,6 +28,7 @@ _Count = Annotated[
 
 _TWICE: Final = frozenset({"sum", "sum_sent", "sum_received"})
 _BACKWARDS: Final = "_bidir_reverse"
+_ERROR: Final = "error"
 
 _SHORTEST_S: Final = 0.05
 """A shorter remainder after the last complete interval gives no meaningful rate."""
@@ -184,6 +185,8 @@ def _untangled(document: Document) -> Any:
             return part
         made: dict[str, Any] = {}
         for key, value in part.pairs:
+            if key == _ERROR:
+                continue
             name = f"{key}{_BACKWARDS}" if key in made and key in _TWICE else key
             if name in made:
                 raise UsageError(f"{document.name}: an object repeats the key {key} more than twice")
@@ -197,10 +200,13 @@ def _untangled(document: Document) -> Any:
 
 
 def _refuse_failure(document: Document) -> None:
-    error = document.json.get("error")
-    if error is not None:
-        words = one_line(" ".join(str(error).split()), most=200)
-        raise UsageError(f"{document.name}: the test failed: {words.removeprefix('error - ')}")
+    """Raise UsageError with the first error. iperf3 3.0 and 3.1 also record each datagram out of order as an error."""
+    json = document.json
+    pairs = json.pairs if isinstance(json, RepeatedKeys) else json.items()
+    for key, error in pairs:
+        if key == _ERROR and error is not None and not str(error).startswith("OUT OF ORDER"):
+            words = one_line(" ".join(str(error).split()), most=200)
+            raise UsageError(f"{document.name}: the test failed: {words.removeprefix('error - ')}")
 
 
 def _flows(report: _Report, forth: Way, *, by_client: bool) -> Iterator[_Flow]:
@@ -293,5 +299,5 @@ FORMAT: Final = Format(
     imported="throughput, retransmits; for UDP jitter and loss",
     recognises=_is_iperf3,
     read=read,
-    repeatable=_TWICE,
+    repeatable=_TWICE | {_ERROR},
 )

@@ -9,7 +9,8 @@
     [  5]   0.00-1.00   sec  5.00 MBytes  41.9 Mbits/sec                  receiver
 
 The text becomes the report of `iperf3 -J`, which the module `iperf3` reads. Rates have the printed digits. Sums of
-streams ([SUM]) are computed here. A line may begin with a time (`--timestamps`) or a title (`-T`).
+streams ([SUM]) are computed here. A line may begin with a time (`--timestamps`) or a title (`-T`). The server's report
+of the same test (`--get-server-output`) is not read.
 """
 
 import re
@@ -32,13 +33,15 @@ _ROW: Final = re.compile(
     r"\[ *(\d{1,9}|SUM)\](?:\[([TR])X-[CS]\])? +(\d{1,7}\.\d{1,9})- ?(\d{1,7}\.\d{1,9}) +sec +"
     r"\d{1,15}(?:\.\d{1,9})? [KMGT]?Bytes +(\d{1,15}(?:\.\d{1,9})?) ([KMGT]?)(bit|Byte)s/sec(.*)$"
 )
-_COUNTS: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}|-?nan) ms +(-?\d{1,20})/(\d{1,20}) \(")
+_COUNTS: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}|-?nan) ms +(-?\d{1,20}|Unknown)/(\d{1,20})\b")
 _COUNT: Final = re.compile(r"^ +(\d{1,15})\b(?! ms)")
 _TEST: Final = re.compile(
     r"Starting Test: protocol: (TCP|UDP|SCTP), (\d{1,3}) streams, (\d{1,9}) byte blocks, omitting (\d{1,6}) seconds"
+    r"(?:, (\d{1,6}) second test)?"
 )
 _TIME: Final = re.compile(r"^ *Time: \w{3}, (\d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d) (?:GMT|UTC)")
-_FAILED: Final = re.compile(r"iperf3: (?:error - )?(?!interrupt|getsockopt|warning)(.+)$")
+_FAILED: Final = re.compile(r"iperf3: (?:error - )?(?!interrupt|getsockopt|warning|OUT OF ORDER)(.+)$")
+_REORDERED: Final = re.compile(r" sec +\d+ datagrams received out-of-order$")
 _POWER: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _Row = dict[str, Any]
@@ -69,15 +72,24 @@ def _read(document: Document, asked: Asked) -> Sequence[Reading]:
     for test in _tests(document):
         if not test.totals:
             raise document.truncated("the totals of iperf3 after a line of dashes")
-        readings += iperf3.read(replace(document, json=_report(test)), asked)
+        for reading in iperf3.read(replace(document, json=_report(test)), asked):
+            # Without -V, the text has only the time of the last interval.
+            unsaid = set() if "duration" in test.settings else {"duration_s"}
+            settings = {name: value for name, value in reading.settings.items() if name not in unsaid}
+            readings.append(replace(reading, settings=settings))
     return readings
 
 
 def _tests(document: Document) -> Sequence[_Test]:
     tests: list[_Test] = []
-    after_rule = False
+    after_rule = is_of_server = False
     preamble: dict[str, Any] = {}
     for number, line in enumerate(document.lines, start=1):
+        is_of_server = line.strip() == "Server output:" or (
+            is_of_server and not re.search(r"\bConnecting to host \S|\biperf Done\.", line)
+        )
+        if is_of_server:
+            continue
         if found := _BEGIN.search(line):
             tests.append(_Test(found[1].startswith("Connecting"), start=preamble))
             preamble = {}
@@ -107,10 +119,12 @@ def _take(test: _Test, document: Document, number: int, line: str, *, after_rule
         if found[1] != "SUM":
             row, mark = _row(found)
             (test.totals[mark] if test.ends or mark else test.rows).append(row)
-    elif re.search(r"\[ *\d+\](?:\[[TR]X-[CS]\])? +\d+\.\d+-", line):
+    elif re.search(r"\[ *\d+\](?:\[[TR]X-[CS]\])? +\d+\.\d+-", line) and not _REORDERED.search(line):
         raise document.error(number, "an interval or a total of iperf3")
     elif found := _TEST.search(line):
         test.settings |= {"protocol": found[1], "blksize": int(found[3]), "omit": int(found[4])}
+        if found[5]:
+            test.settings["duration"] = float(found[5])
     elif "Reverse mode" in line:
         test.is_reverse = True
 
@@ -138,7 +152,7 @@ def _row(found: re.Match[str]) -> tuple[_Row, str]:
         "omitted": "(omitted)" in rest,
     }
     if counts := _COUNTS.match(rest):
-        row |= {"lost_packets": int(counts[2]), "packets": int(counts[3])}
+        row |= {"lost_packets": None if counts[2] == "Unknown" else int(counts[2]), "packets": int(counts[3])}
         row["jitter_ms"] = None if "nan" in counts[1] else float(counts[1])
     elif count := _COUNT.match(rest):
         row["retransmits"] = int(count[1])
@@ -154,16 +168,18 @@ def _report(test: _Test) -> dict[str, Any]:
         "protocol": "UDP" if is_udp else "TCP",
         "blksize": None,
         "omit": max((row["end"] for row in test.rows if row["omitted"]), default=0.0),
-        **test.settings,
     }
     lasts = [row["end"] for row in test.rows if not row["omitted"]]
-    lasts += [row["end"] for rows in test.totals.values() for row in rows]
+    # The receiver's total at a client includes the time in which the sender's buffer empties.
+    if not (test.is_client and lasts):
+        lasts += [row["end"] for rows in test.totals.values() for row in rows]
     roles = dict.fromkeys(row["role"] for row in test.rows)
     parts = [[row for row in test.rows if row["role"] == role] for role in roles]
     settings |= {
         "num_streams": len({row["stream"] for row in parts[0]}) if parts else 1,
-        "duration": float(max(1, round(lasts[0] if len(lasts) == 1 else max(lasts, default=0.0)))),
+        "duration": float(max(1, round(max(lasts, default=0.0)))),
         "reverse": int(test.is_client != sends) if len(roles) < 2 else 0,
+        **test.settings,
     }
     totals = {
         mark: rows for mark, rows in test.totals.items() if test.is_client or mark != "receiver" or not sends
