@@ -137,11 +137,107 @@ def test_a_file_contains_several_tests(imported: Import, name: str, metric: str,
     ("name", "words"),
     [
         ("refused.txt", "line 1: the test failed: are you sure there is a netserver listening"),
-        ("tcp_stream_P0.txt", "is not a file that airtoll imports"),
-        ("omni_default.txt", "line 6: expected the title, the head or the results of a netperf test"),
+        ("tcp_stream_P0.txt", "contains results of netperf without their names, which -P 0 omits"),
+        (
+            "omni_default.txt",
+            r"line 6: expected keywords \(-k\) or CSV \(-o\), because the columns of -O vary",
+        ),
         ("omni_udp_stream_only.txt", "line 2: expected results of netperf with a value of ELAPSED_TIME"),
     ],
 )
 def test_an_incomplete_file_is_refused(imported: Import, name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         imported(f"netperf/{name}")
+
+
+STREAM = """\
+MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 192.0.2.2 () port 0 AF_INET : demo
+Recv   Send    Send
+Socket Socket  Message  Elapsed
+Size   Size    Size     Time     Throughput
+bytes  bytes   bytes    secs.    10^6bits/sec
+
+131072  16384  16384    2.00       28.70
+"""
+RR = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 192.0.2.2 () port 0 AF_INET
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  131072 1        1       2.00     500.00
+16384  131072
+"""
+DETAILS = """
+Alignment      Offset         Bytes    Bytes       Sends   Bytes    Recvs
+Local  Remote  Local  Remote  Xfered   Per                 Per
+Send   Recv    Send   Recv             Send (avg)          Recv (avg)
+    8       8      0       0 7.17e+06  16384.00       438   2896.00   2477
+
+Maximum
+Segment
+Size (bytes)
+  1448
+
+Histogram of time spent in send() call.
+UNIT_USEC     :    0:    0:    0:    0:    0:    0:    0:    0:    0:    0
+HIST_TOTAL:      438
+"""
+CSV = (
+    "MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to 192.0.2.2 () port 0 AF_INET\n"
+    "  28.10,10^6bits/s,1.000,1795663586.378\n"
+    "Local Send Size,Elapsed Time (sec),Throughput,Throughput Units\n16384,2.00,28.70,10^6bits/s\n"
+    "  28.20,10^6bits/s,1.000,1795663589.378\n16384,2.00,28.90,10^6bits/s\n"
+)
+KEYS = (
+    "NETPERF_INTERIM_RESULT[0]=28.10\nNETPERF_UNITS[0]=10^6bits/s\nNETPERF_INTERVAL[0]=1.000\n"
+    "NETPERF_ENDING[0]=1795663586.378\nPROTOCOL=TCP\nDIRECTION=Send\nELAPSED_TIME=2.00\n"
+    "THROUGHPUT=28.70\nTHROUGHPUT_UNITS=10^6bits/s\n"
+)
+
+
+def written(directory: Path, text: str) -> str:
+    file = directory / "written.txt"
+    file.write_text(text)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "mbps"),
+    [
+        (STREAM + DETAILS + STREAM.replace("28.70", "28.90"), [28.7, 28.9]),
+        (STREAM.replace("10^6bits", "10^0bits").replace("28.70", "28700000.00"), [28.7]),
+        (STREAM.replace("10^6bits", "Bytes").replace("28.70", "3587500.00"), [28.7]),
+        (CSV, [28.7, 28.9]),
+        (KEYS + KEYS, [28.7, 28.7]),
+    ],
+)
+def test_details_and_interim_results_are_no_results(
+    tmp_path: Path, imported: Import, text: str, mbps: list[float]
+) -> None:
+    found = by_run(imported(written(tmp_path, text)), "throughput")
+    assert [bit_per_s / 1e6 for bit_per_s in found] == pytest.approx(mbps)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (STREAM.splitlines()[0] + "\n28.70\n", r"line 2: expected a table \(without -v 0\)"),
+        (STREAM + "Next\n12 MiB\n", "line 9: expected the title, the head or the results of a netperf test"),
+        (
+            RR.replace("Trans.", "").replace("Rate", "Throughput").replace("per sec", "10^6bits/s"),
+            r"expected a rate of transactions \(without -f\)",
+        ),
+        (
+            RR.replace("REQUEST/RESPONSE", "Connect/Request/Response"),
+            "line 1: expected a test that is one of TCP",
+        ),
+        ("16384,2.00,28.70,10^6bits/s\n", "which -P 0 omits"),
+    ],
+)
+def test_another_output_is_refused_with_the_option_to_change(
+    tmp_path: Path, imported: Import, text: str, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        imported(written(tmp_path, text))

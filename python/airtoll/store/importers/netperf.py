@@ -33,9 +33,16 @@ _TITLE: Final = re.compile(r"^(?:MIGRATED )?(TCP|UDP|OMNI|SCTP|DCCP) (.+?) TEST 
 _FAILED: Final = re.compile(
     r"^(?:establish[_ ]control|netperf: |send_omni: |send_tcp|send_udp|recv_response)(.*)$"
 )
-_UNITS: Final = re.compile(r"^bytes .*?(?:per sec|(10\^[369]bits|[KMG]Bytes)/s)")
+_UNITS: Final = re.compile(r"^bytes .*?(?:per sec|(10\^[0369]bits|[KMG]?Bytes)/s)")
 _KEY: Final = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$")
-_NOTE: Final = re.compile(r"^(?:!!!|Interim result|catcher: )|^\s*$")
+_NOTE: Final = re.compile(
+    r"^(?:!!!|Interim result|catcher: |NETPERF_[A-Z_]+\[\d+\]=)|^ *\d+\.\d\d,[^,]+/s,\d+\.\d+,\d+\.\d+$|^\s*$"
+)
+"""Lines without results: warnings, and the interim results of `-D`, which have another form with `-k` and with `-o`."""
+
+_DETAIL: Final = re.compile(r"^(?:Alignment |Maximum\s*$)")
+"""The first line of the tables of `-v 2` after the results. Each has one row."""
+
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\s*-?\d[\d.]*(?:\s|$)")
 _NUMBER: Final = r"(\d{1,15}(?:\.\d{1,9})?)"
 
@@ -43,8 +50,8 @@ _LARGEST: Final = 1e9
 """Bound of times and rates, so that times in ns fit into 64 bits."""
 
 _BIT_PER_S: Final = {
-    **{f"10^{power}bits": 10.0**power for power in (3, 6, 9)},
-    **{f"{prefix}Bytes": 8.0 * 1024**power for power, prefix in enumerate("KMG", start=1)},
+    **{f"10^{power}bits": 10.0**power for power in (0, 3, 6, 9)},
+    **{f"{prefix}Bytes": 8.0 * 1024**power for power, prefix in enumerate(("", "K", "M", "G"))},
 }
 
 _DIRECTIONS: Final = {
@@ -101,16 +108,18 @@ class _Title:
     """The first line of a test."""
 
     words: str = ""  # TCP STREAM, OMNI Send
+    line: int = 0
     is_ipv6: bool | None = None
     burst: int = 0  # further transactions at the same time
 
     @classmethod
-    def of(cls, found: re.Match[str]) -> "_Title":
+    def of(cls, found: re.Match[str], line: int) -> "_Title":
         rest = found[3]
         family = re.search(r"\bAF_INET(6?)\b", rest)
         burst = re.search(r"first burst (\d{1,6})", rest)
         return cls(
             f"{found[1]} {found[2]}",
+            line,
             None if family is None else family[1] == "6",
             int(burst[1]) if burst else 0,
         )
@@ -128,22 +137,44 @@ def _blocks(document: Document) -> Iterator[tuple[int, _Title, Keys]]:
     """The results of each test, with its title and the line on which they begin."""
     lines = _Lines(document)
     title = _Title()
+    last = 0  # line of the last results
+    details = 0  # rows of -v 2 that follow
     while (line := lines.next()) is not None:
         at = lines.at
         if found := _TITLE.match(line):
-            title = _Title.of(found)
+            title = _Title.of(found, at)
         elif found := _FAILED.match(line):
             raise UsageError(f"{document.name}: line {at}: the test failed: {found[1].strip(': ')}")
+        elif _DETAIL.match(line) and last > title.line:
+            details += 1
         elif _KEY.match(line):
+            last = at
             yield at, title, {**title.keys, **_keywords(lines, line)}
         elif line.startswith("bytes ") and (units := _UNITS.match(line)):
             yield from ((row, title, {**title.keys, **keys}) for row, keys in _table(lines, title, units[1]))
             if lines.at == at:
                 raise document.truncated("the results of a netperf test")
+            last = lines.at
         elif "Throughput," in line or line.endswith(",Throughput"):
+            last = at
             yield from ((at, title, {**title.keys, **keys}) for at, keys in _columns(lines, line))
+        elif _BEGINS_WITH_NUMBER.match(line) and details:
+            details -= 1
         elif _BEGINS_WITH_NUMBER.match(line):
-            raise document.error(at, "the title, the head or the results of a netperf test")
+            raise document.error(at, _expected(line, title, last))
+
+
+def _expected(line: str, title: _Title, last: int) -> str:
+    """The expected line in place of a number that is not in a table that is read."""
+    if last >= title.line and last > 0:
+        return "the title, the head or the results of a netperf test"
+    if len(line.split()) == 1:
+        return "a table (without -v 0)"
+    return (
+        "keywords (-k) or CSV (-o), because the columns of -O vary"
+        if title.words
+        else "a head (without -P 0)"
+    )
 
 
 class _Lines:
@@ -188,7 +219,13 @@ def _columns(lines: _Lines, first: str) -> Iterator[tuple[int, Keys]]:
 def _table(lines: _Lines, title: _Title, unit: str | None) -> Iterator[tuple[int, Keys]]:
     """The rows of a classic table, one or two per test."""
     if title.words not in _DIRECTIONS:
-        raise lines.document.error(lines.at, f"the table of {' or '.join(_DIRECTIONS)}")
+        expected = f"a test that is one of {', '.join(_DIRECTIONS)}"
+        raise lines.document.error(title.line or lines.at, expected)
+    if (
+        _DIRECTIONS[title.words] == "Send|Recv"
+        and " Trans." not in lines.document.lines[max(lines.at - 3, 0)]
+    ):
+        raise lines.document.error(lines.at, "a rate of transactions (without -f)")
     while (line := lines.next(_BEGINS_WITH_NUMBER.match)) is not None:
         at = lines.at
         if _DIRECTIONS[title.words] == "Send|Recv":
@@ -322,7 +359,7 @@ class _Results:
 FORMAT: Final = Format(
     tool="netperf",
     files="the tables of `TCP_STREAM`, `TCP_MAERTS`, `TCP_SENDFILE`, `UDP_STREAM`, `TCP_RR` and `UDP_RR`, also with "
-    "`-c -C`, `-i`, `-f`; omni output as CSV (`-o`) or keywords (`-k`); several tests per file",
+    "`-c -C`, `-i`, `-f`, `-D`, `-v 2`; omni output as CSV (`-o`) or keywords (`-k`); several tests per file",
     imported="throughput; for UDP loss; for `TCP_RR` and `UDP_RR` round-trip times; with `-o all` and `-k all` "
     "retransmits",
     recognises=_recognises,
