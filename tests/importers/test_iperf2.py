@@ -129,6 +129,7 @@ def test_ipv6_is_known_by_the_addresses(imported: Import) -> None:
         ("2.1.8-tcp-full-client.txt", ["both"]),
         ("2.2.1-tcp-full-server.txt", ["both"]),
         ("2.2.1-tcp-d-server.txt", ["both"]),
+        ("2.2.1-tcp-full-e-key-client.txt", ["both"]),
         ("2.1.8-tcp-rev-client.txt", ["down"]),
         ("2.1.8-tcp-rev-server.txt", ["down"]),
         ("2.1.8-udp-rev-client.txt", ["down"]),
@@ -137,7 +138,8 @@ def test_ipv6_is_known_by_the_addresses(imported: Import) -> None:
 def test_successive_tests_are_runs_and_simultaneous_ones_are_not(
     imported: Import, name: str, ways: list[str]
 ) -> None:
-    given = {} if name in ("2.0.5-udp-r-client.txt", "2.1.8-udp-r-client.txt") else {"packet_size": 1470}
+    says_size = ("2.0.5-udp-r-client.txt", "2.1.8-udp-r-client.txt", "2.2.1-tcp-full-e-key-client.txt")
+    given = {} if name in says_size else {"packet_size": 1470}
     result = imported(f"iperf2/{name}", **given)
     assert [run.cell.direction for run in result.plan.runs] == ways
     tests = [record.link.get("test") for record in result.records()]
@@ -174,6 +176,13 @@ def test_parallel_streams_are_added(imported: Import) -> None:
 def test_both_directions_of_a_test_are_added(imported: Import) -> None:
     found = numbers(imported("iperf2/2.1.8-tcp-d-server.txt", packet_size=1408))
     assert found["throughput"] == pytest.approx(56.0e6, rel=0.02)  # [SUM] of the report
+
+
+@pytest.mark.parametrize("name", ["2.1.8-tcp-e-histograms-client.txt", "2.2.1-udp-isochronous-client.txt"])
+def test_histograms_and_errors_of_a_schedule_are_not_counted(imported: Import, name: str) -> None:
+    given = {"packet_size": 1470} if "udp" in name else {}
+    total = [line for line in lines(name) if line.startswith("[  1] 0.0000-1.") and "PDF" not in line][-1]
+    assert numbers(imported(f"iperf2/{name}", **given))["throughput"] == printed_bit_per_s(total)
 
 
 def test_csv_has_the_exact_figures(imported: Import) -> None:
@@ -303,10 +312,14 @@ def test_a_client_on_the_access_points_side_sends_down(imported: Import) -> None
             "line 11: expected a connection, an interval or a total of iperf 2",
         ),
         ("2.1.8-broken-client.txt", "line 9: expected a total over at least 0.45 s"),
+        ("2.2.1-bounceback-client.txt", "line 3: is a bounce-back test"),
+        ("2.1.8-tcp-sum-only-server.txt", "has only the sums of all streams"),
+        ("2.1.8-tcp-full-csv-client.txt", "line 1: expected one direction"),
+        ("2.2.1-tcp-full-e-csv-server.txt", "line 4: expected one direction"),
         ("2.1.8-tcp-d-csv-client.txt", "line 2: expected the time of each row, to tell parallel streams"),
     ],
 )
-def test_a_failed_test_is_refused_with_its_line(imported: Import, name: str, words: str) -> None:
+def test_a_test_without_the_needed_figures_is_refused(imported: Import, name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         imported(f"iperf2/{name}", packet_size=1408)
 
@@ -370,3 +383,83 @@ def test_the_time_to_read_streams_is_linear(tmp_path: Path, firsts: list[str], l
     began = time.process_time()
     imports(tmp_path, "\n".join([firsts[0], *lines, lasts[-1]]))
     assert time.process_time() - began < 5
+
+
+FULL_DUPLEX = """\
+Client connecting to 192.0.2.2, TCP port 5001 with pid 1 (1 flows)
+Write buffer size: 1408 Byte
+[{own}] local 192.0.2.3 port 40000 connected with 192.0.2.2 port 5001 (full-duplex) on 2026-11-29 07:00:00 (UTC)
+[ ID] Interval            Transfer    Bandwidth       Write/Err  Rtry     Cwnd/RTT(var)        NetPwr
+[{own}] 0.0000-1.0000 sec   125 KBytes  1.02 Mbits/sec  3/0          0     1151K/885(1390) us  889
+[{other}] 0.0000-1.0000 sec   250 KBytes  2.05 Mbits/sec  4=1:0:0:0:0:0:0:3
+[FD1] 0.0000-1.0000 sec   375 KBytes  3.07 Mbits/sec
+[{own}] 0.0000-1.0000 sec W8-PDF: bin(w=100us):cnt(0) (5.00/95.00/99.7%=0/0/0,Outliers=0,obl/obu=0/0)
+[{own}] Isoch schedule errors (mean/min/max/stdev) = 0.6/0.1/1.0/0.2 ms
+[{own}] Client traffic to start in 1 seconds at 2026-11-29 07:00:00
+[{own}] 0.0000-1.0000 trip-time (3WHS done->fin+finack) = 1.0000 sec
+"""
+
+
+@pytest.mark.parametrize(("own", "other"), [("  1", " *1"), ("key(1)", "key(*1)")])
+def test_sums_and_notes_of_streams_are_not_counted(tmp_path: Path, own: str, other: str) -> None:
+    result = imports(tmp_path, FULL_DUPLEX.format(own=own, other=other))
+    assert result.plan.runs[0].cell.direction == "both"
+    assert numbers(result)["throughput"] == pytest.approx(3.07e6)
+
+
+def test_a_terminal_shows_ctrl_c_in_front_of_the_total(tmp_path: Path) -> None:
+    text = "\n".join(lines("2.0.5-tcp-client.txt"))
+    total = text.rindex("\n[") + 1
+    result = imports(tmp_path, text[:total] + "^C" + text[total:], packet_size=1408)
+    assert numbers(result)["throughput"] == printed_bit_per_s(lines("2.0.5-tcp-client.txt")[-1])
+
+
+_ENDS = "192.0.2.3,40000,192.0.2.2,5001"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "Client connecting to 192.0.2.2, TCP port 5001\nBounce-back test (size= 100 Byte)\n",
+            "line 2: is a bounce-back test, whose rate is that of its requests",
+        ),
+        (
+            "Server listening on TCP port 5001\n[ ID] Burst (start-end)  Transfer     Bandwidth\n",
+            "line 2: has bursts (--burst-period) in place of intervals: import the client's file",
+        ),
+        (
+            "Client connecting to 192.0.2.2, TCP port 5001\nTCP three-way-handshake (3WHS) only\n",
+            "line 2: is a test without data (--connect-only)",
+        ),
+        (
+            "Client connecting to 192.0.2.2, TCP port 5001\n[SUM-2] 0.0000-1.0000 sec   768 KBytes  6.3 Mbits/sec\n",
+            "has only the sums of all streams: repeat the test without --sum-only",
+        ),
+        (
+            f"20261129080021,{_ENDS},1,0.0-1.0,125000,1000000\n"
+            "20261129080021,192.0.2.2,5001,192.0.2.3,40000,1,0.0-1.0,250000,2000000\n",
+            "line 2: expected one direction: import the text output of --full-duplex",
+        ),
+        (
+            f"20261129080021,{_ENDS},1,0.0-1.0,125000,1000000\n"
+            "20261129080021,192.0.2.2,5001,,0,1,0.0-1.0,250000,2000000\n",
+            "line 2: expected one direction: import the text output of --full-duplex",
+        ),
+        (
+            f"20261129080021,{_ENDS},1,0.0-1.0,125000,1000000 0.07 0.55\n",
+            "line 1: expected the field speed of iperf -y C, got '1000000 0.07 0.55'",
+        ),
+        (
+            "time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed,bbcnt,bbavg\n"
+            f"20261129080021,{_ENDS},1,0.0,1.0,125000,1000000,10,0.4\n",
+            "line 1: expected a test of throughput, not a bounce-back test",
+        ),
+        (
+            "[  3]  0.0- 1.0 sec  2.25 MBytes  18.9 Mbits/sec\n[  3]  0.0- 1.0 sec  2.25 MBytes  18.9 Mbits/sec\n",
+            "contains rows of iperf without the lines that name the two hosts: import its complete output",
+        ),
+    ],
+)
+def test_an_output_without_the_needed_figures_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal(tmp_path, text)

@@ -37,6 +37,8 @@ _COUNTS: Final = ("jitter", "errors", "datagrams", "errpercent", "outoforder")
 _LENGTHS: Final = {9: _HEAD, 14: (*_HEAD, *_COUNTS), 15: (*_HEAD, *map(str, range(6)))}
 """The fields of a row without a line of names, by their number. The start and the end of an interval are one field."""
 
+_ONE_DIRECTION: Final = "one direction: import the text output of --full-duplex"
+
 _TIME: Final = re.compile(r"(?:([+-])(\d\d)(\d\d):)?(\d{14})(?:\.\d+)?")
 _VALUES: Final = {
     "time": _TIME.pattern,
@@ -50,6 +52,9 @@ _VALUES: Final = {
 }
 """The fields that are read."""
 
+_NOTE: Final = re.compile(r"^\[ *\*?\d+\] [A-Z]")
+"""A warning about a stream."""
+
 _PORT: Final = 5001
 """iperf's own port. With another one, the end with the lower port is taken as the server."""
 
@@ -62,6 +67,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, asked: Asked) -> Sequence[Reading]:
     """The tests in a table, in order. Raises UsageError with the line that is not as expected."""
     rows = list(_rows(document))
+    _refuse_both_directions(document, rows)
     table = _Table(
         document,
         senders=frozenset(row.ends for row in rows if row.sent == -1 or row.sends),
@@ -106,29 +112,49 @@ class _Fields:
         return own[0] if len(own) == 1 else min(self.first, self.second, key=lambda port: port[1])
 
 
+def _refuse_both_directions(document: Document, rows: Sequence[_Fields]) -> None:
+    """Refuse rows of both directions of one connection, whose fields do not say which end reports them."""
+    orders: set[tuple[Port, Port]] = set()
+    sends = {row.ends for row in rows if row.sent == -1}
+    for row in rows:
+        # iperf 2.0 prints the server's total of datagrams with the addresses in the other order.
+        if row.sent is not None and row.ends not in sends:
+            continue
+        if (row.second, row.first) in orders:
+            raise document.error(row.line, _ONE_DIRECTION)
+        orders.add((row.first, row.second))
+
+
 def _rows(document: Document) -> Iterator[_Fields]:
     """The rows of single streams. IperfStream -1 is the sum of all."""
-    names: tuple[str, ...] | None = None
+    heads: dict[int, tuple[str, ...]] = {}  # by the number of fields: both directions have lines of names
     for number, line in enumerate(document.lines, start=1):
         values = line.rstrip().split(",")
         if values[: len(_HEAD)] == list(_HEAD):
-            names = tuple(values)
+            heads[len(values)] = tuple(values)
+            if "bbcnt" in values:
+                raise document.error(number, "a test of throughput, not a bounce-back test")
         elif _BEGINS.match(line):
-            row = _named(values, names)
-            if any(
-                re.fullmatch(_VALUES[name], row.get(name, "")) is None for name in (*_HEAD, *_counts(row))
-            ):
-                expected = "9, 14 or 15" if names is None else str(len(names))
+            row = _named(values, heads)
+            if not row:
+                expected = " or ".join(map(str, heads)) or "9, 14 or 15"
                 raise document.error(number, f"{expected} fields of iperf -y C")
+            if row["dstport"] == "0":  # iperf 2.1 prints no peer of the second direction
+                raise document.error(number, _ONE_DIRECTION)
+            for name in (*_HEAD, *_counts(row)):
+                if re.fullmatch(_VALUES[name], row.get(name, "")) is None:
+                    raise document.error(number, f"the field {name} of iperf -y C", row.get(name))
             if row["transferid"] != "-1":
                 yield _fields(number, row)
-        elif line.startswith("[") and "WARNING" not in line:
+        elif line.startswith("[") and not _NOTE.match(line):
             raise document.error(number, "a row of iperf -y C")
 
 
-def _named(values: list[str], names: tuple[str, ...] | None) -> dict[str, str]:
+def _named(values: list[str], heads: Mapping[int, tuple[str, ...]]) -> dict[str, str]:
     """The fields of a row by their names; none for a wrong number of fields."""
-    if names is None:
+    if heads:
+        names = heads.get(len(values), ())
+    else:
         names = _LENGTHS.get(len(values), ())
         values = [*values[:6], *"".join(values[6:7]).partition("-")[::2], *values[7:]]
     return dict(zip(names, values, strict=True)) if len(names) == len(values) else {}

@@ -43,11 +43,27 @@ _ROW: Final = re.compile(
 )
 _RECEIVED: Final = re.compile(r"^ +(\d{1,9}\.\d{1,9}) ms +(-?\d{1,15})/ *(\d{1,15}) \(")
 _WRITTEN: Final = re.compile(r"^ +\d+/\d+ +(\d{1,15})\b")
+_KEYED: Final = re.compile(r"^\[\S{1,128}\((\*?\d{1,9})\)\](?= )")
+"""The number of a stream after the key of `--permit-key`."""
+
 _OTHER: Final = re.compile(
-    r"^\[ ?ID\]|^\[ ?CT\]|^\[SUM|"
-    r"^\[ *\*?\d+\] (?:Sent \d|Server Report:|WARNING|MSS |.* datagrams? received out-of-order$)"
+    r"^\[ ?ID\]|^\[ ?CT\]|^\[SUM|^\[FD\d+\]|^\[drop\]|"
+    r"^\[ *\*?\d+\] (?:[A-Z]|.* datagrams? received out-of-order$|.*-PDF:|[\d.]+- ?[\d.]+ +trip-time |"
+    r".* sec +L2 processing detected errors)"
 )
 """Lines that begin with `[` and that are not read."""
+
+_UNREAD: Final = {
+    re.compile(
+        r"^Bounce-?back test |^\[.*\] local .*\(bb "
+    ): "is a bounce-back test, whose rate is that of its "
+    "requests: measure round trips with irtt, or with TCP_RR of netperf",
+    re.compile(
+        r"^\[ ?ID\] Burst "
+    ): "has bursts (--burst-period) in place of intervals: import the client's file",
+    re.compile(r"^TCP three-way-handshake \(3WHS\) only"): "is a test without data (--connect-only)",
+}
+"""Tests that are not read, by a line of their header."""
 
 _FAILED: Final = re.compile(r"^(?:tcp |udp |listener )?(?:connect|bind) failed: (.+)$")
 _POWER: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -65,6 +81,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, asked: Asked) -> Sequence[Reading]:
     """The tests in a report, in order. Raises UsageError with the line that is not as expected."""
+    _refuse_unread(document)
     report = _Report(document)
     # iperf 2.1 starts its threads before it prints a header.
     for line in document.lines:
@@ -72,10 +89,22 @@ def read(document: Document, asked: Asked) -> Sequence[Reading]:
             break
         report.header(line.rstrip())
     for number, line in enumerate(document.lines, start=1):
-        report.take(number, line.rstrip())
+        report.take(number, _KEYED.sub(r"[\1]", line.rstrip()))
         check_count(len(report.tests), document.name)
     report.close()
     return [test.reading(asked) for test in report.tests]
+
+
+def _refuse_unread(document: Document) -> None:
+    for number, line in enumerate(document.lines, start=1):
+        for pattern, why in _UNREAD.items():
+            if pattern.match(line):
+                raise UsageError(f"{document.name}: line {number}: {why}")
+    has_streams = any(_CONNECTED.match(_KEYED.sub(r"[\1]", line)) for line in document.lines)
+    if not has_streams and any(line.startswith("[SUM-") for line in document.lines):
+        raise UsageError(
+            f"{document.name}: has only the sums of all streams: repeat the test without --sum-only"
+        )
 
 
 @dataclass
