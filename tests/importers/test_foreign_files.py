@@ -16,7 +16,7 @@ from odd_json import ODD, RANDOM, changed
 
 from airtoll.errors import UsageError
 from airtoll.store import verify
-from airtoll.store.importers import Given, files, import_files, read_table
+from airtoll.store.importers import FORMATS, Given, files, import_files, read_table
 from airtoll.store.importers.formats import format_of
 from airtoll.store.importers.reading import Asked
 
@@ -31,7 +31,10 @@ OFTEN_UNSAID = {"transport": "udp", "packet_size": 1000, "ip": "ipv4"}
 """Factors that some files contain and others do not."""
 
 NAMES = ("iperf3-tcp-client.json", "iperf3-udp-bidir-client.json", "irtt.json.gz", "tcp_download.flent.gz")
-SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    max_examples=max(60, settings.default.max_examples),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 def refusal(file: Path) -> str:
@@ -219,6 +222,35 @@ def test_any_mixture_of_texts_is_imported_or_refused(tmp_path: Path, name: str, 
     first, second = TEXTS[name], TEXTS[other]
     cut = first.rfind(b"\n", 0, at % len(first)) + 1
     imports_or_refuses(first[:cut] + second + first[cut:], tmp_path)
+
+
+@SETTINGS
+@given(name=st.sampled_from(sorted(TEXTS)), at=st.randoms(use_true_random=False), count=st.integers(1, 5))
+def test_any_order_of_lines_is_imported_or_refused(tmp_path: Path, name: str, at: Any, count: int) -> None:
+    """Lines are repeated, removed or moved, as in the output of several programs in one terminal."""
+    lines = TEXTS[name].splitlines(keepends=True)
+    for _ in range(count):
+        begin = at.randrange(len(lines))
+        part = lines[begin : begin + at.randint(1, 8)]
+        if at.random() < 0.5:
+            del lines[begin : begin + len(part)]
+        to = at.randint(0, len(lines))
+        lines[to:to] = part
+    imports_or_refuses(b"".join(lines), tmp_path)
+
+
+def test_every_format_is_among_the_recorded_files() -> None:
+    """The tests above change valid files of all formats."""
+    found = set()
+    for file in (*sorted(RECORDED.glob("*/*")), *(RECORDED / name for name in NAMES)):
+        with contextlib.suppress(UsageError):
+            found |= {
+                (each.tool, each.files)
+                for document in files.read_file(file).documents
+                for each in FORMATS
+                if each.recognises(document)
+            }
+    assert found == {(each.tool, each.files) for each in FORMATS}
 
 
 ODD_TEXT = st.one_of(
