@@ -233,7 +233,12 @@ def test_details_and_interim_results_are_no_results(
             RR.replace("REQUEST/RESPONSE", "Connect/Request/Response"),
             "line 1: expected a test that is one of TCP",
         ),
+        (
+            RR.replace("Trans.", "").replace("per sec", "Usec/sec"),
+            r"line 5: expected a rate in bits.*\(without -f u\)",
+        ),
         ("16384,2.00,28.70,10^6bits/s\n", "which -P 0 omits"),
+        ("212992    1408   2.00         5233      0      29.57\n", "which -P 0 omits"),
     ],
 )
 def test_another_output_is_refused_with_the_option_to_change(

@@ -155,6 +155,8 @@ def _blocks(document: Document) -> Iterator[tuple[int, _Title, Keys]]:
             if lines.at == at:
                 raise document.truncated("the results of a netperf test")
             last = lines.at
+        elif line.startswith("bytes ") and last < title.line:
+            raise document.error(at, "a rate in bits, bytes or transactions per second (without -f u)")
         elif "Throughput," in line or line.endswith(",Throughput"):
             last = at
             yield from ((at, title, {**title.keys, **keys}) for at, keys in _columns(lines, line))
