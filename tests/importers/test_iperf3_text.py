@@ -123,3 +123,13 @@ def test_a_terminal_shows_ctrl_c_in_front_of_a_line(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     plain = imported(tmp_path / "plain", TEXTS / "tcp-client.txt")
     assert numbers(imported(tmp_path, file)) == numbers(plain)
+
+
+def test_a_test_without_received_data_says_so(tmp_path: Path) -> None:
+    text = (TEXTS / "tcp-client.txt").read_text()
+    nothing = re.sub(r"[\d.]+ MBytes +[\d.]+ Mbits/sec( +receiver)", r"0.00 Bytes  0.00 bits/sec\1", text)
+    assert nothing != text
+    file = tmp_path / "nothing.txt"
+    file.write_text(nothing)
+    (record,) = imported(tmp_path, file).records()
+    assert "no data arrived up, or the test was interrupted" in record.verdict.reasons[0]

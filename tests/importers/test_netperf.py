@@ -237,6 +237,7 @@ def test_details_and_interim_results_are_no_results(
             RR.replace("Trans.", "").replace("per sec", "Usec/sec"),
             r"line 5: expected a rate in bits.*\(without -f u\)",
         ),
+        ("12 MiB in 2 s\n" + STREAM, "line 1: expected the title, the head or the results of a netperf test"),
         ("16384,2.00,28.70,10^6bits/s\n", "which -P 0 omits"),
         ("212992    1408   2.00         5233      0      29.57\n", "which -P 0 omits"),
     ],

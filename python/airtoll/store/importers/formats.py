@@ -75,7 +75,8 @@ _UNREAD: Final[Mapping[str, Callable[[Document], bool]]] = {
         r"\d+ \d+\.\d{6} \S+ \S+ \S+ [01] (?:[01]|NaN)$"
     ),
     "contains results of netperf without their names, which -P 0 omits: repeat the test without it": _contains(
-        r" *\d+ +(?:\d+ +){2,3}\d+\.\d\d +\d+\.\d\d *$| *\d+ +\d+ +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d *$|[\d.,-]+,(?:10\^\d+bits|[KMG]?Bytes|Trans)/s(?:,|$)"
+        r" *\d+ +(?:\d+ +){2,3}\d+\.\d\d +\d+\.\d\d *$| *\d+ +\d+ +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d *$|"
+        r"[\d.,-]+,(?:10\^\d+bits|[KMG]?Bytes|Trans)/s(?:,|$)"
     ),
 }
 """Outputs of the same tools that are not read, with the remedy."""

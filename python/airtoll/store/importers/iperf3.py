@@ -106,6 +106,7 @@ class _Flow:
     rows: Sequence[_Sum]
     received: _Sum | None  # received data of the other end, over the whole test
     counted: _Sum | None  # datagram counts of the other end
+    is_empty: bool = False  # whether a client reports that the server received nothing
 
     @property
     def miscounted(self) -> str | None:
@@ -219,7 +220,10 @@ def _flows(report: _Report, forth: Way, *, by_client: bool) -> Iterator[_Flow]:
     received = _known(end.sum_received)
     # Before 3.7 there is only one sum: its octets are the sender's, its counts the receiver's.
     counted = received or (end.sum if by_client else None)
-    yield _Flow(report, way, sends, [interval.sum for interval in report.intervals], received, counted)
+    is_empty = by_client and end.sum_received is not None and end.sum_received.bytes == 0
+    yield _Flow(
+        report, way, sends, [interval.sum for interval in report.intervals], received, counted, is_empty
+    )
     if first.sum_bidir_reverse is not None:
         rows = [each.sum_bidir_reverse for each in report.intervals if each.sum_bidir_reverse is not None]
         received = _known(end.sum_received_bidir_reverse)
@@ -271,7 +275,9 @@ def _udp(row: _Sum) -> list[tuple[str, str, float | None]]:
 
 def _faults(flows: Sequence[_Flow]) -> Iterator[str]:
     for flow in flows:
-        if flow.sends and flow.received is None:
+        if flow.sends and flow.is_empty:
+            yield f"iperf3: no data arrived {flow.way}, or the test was interrupted"
+        elif flow.sends and flow.received is None:
             yield f"iperf3: the report has the data sent {flow.way} but not the data received: import the other end's"
         elif (why := flow.miscounted) is not None:
             yield f"iperf3: {flow.way}: {why}"

@@ -168,7 +168,8 @@ def _blocks(document: Document) -> Iterator[tuple[int, _Title, Keys]]:
 
 def _expected(line: str, title: _Title, last: int) -> str:
     """The expected line in place of a number that is not in a table that is read."""
-    if last >= title.line and last > 0:
+    is_result = all(_BEGINS_WITH_NUMBER.match(word) for word in line.split()[:5])
+    if not is_result or (last >= title.line and last > 0):
         return "the title, the head or the results of a netperf test"
     if len(line.split()) == 1:
         return "a table (without -v 0)"
