@@ -16,7 +16,7 @@ from report_fakes import Make
 import airtoll
 from airtoll import frames
 from airtoll.errors import UsageError
-from airtoll.frames import LIBRARIES, Library
+from airtoll.frames import LIBRARIES, FrameLibrary
 from airtoll.report import write_report
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import run_records
@@ -37,7 +37,7 @@ def rows(frame: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_frames_have_every_value_with_its_unit_and_state(quickstart: Result, library: Library) -> None:
+def test_frames_have_every_value_with_its_unit_and_state(quickstart: Result, library: FrameLibrary) -> None:
     runs = rows(airtoll.load(quickstart.directory, library).runs)
     assert {row["metric"]: row["unit"] for row in runs} == {
         row["metric"]: METRICS[row["metric"]].unit for row in runs
@@ -52,7 +52,7 @@ def test_frames_have_every_value_with_its_unit_and_state(quickstart: Result, lib
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_frames_equal_the_csv_files(quickstart: Result, library: Library, tmp_path: Path) -> None:
+def test_frames_equal_the_csv_files(quickstart: Result, library: FrameLibrary, tmp_path: Path) -> None:
     paths = write_report(quickstart, tmp_path)
     loaded = airtoll.load(quickstart.directory, library)
     for frame, path in ((loaded.runs, paths.runs_csv), (loaded.cells, paths.csv)):
@@ -66,7 +66,7 @@ def test_frames_equal_the_csv_files(quickstart: Result, library: Library, tmp_pa
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_samples_have_the_state_of_their_run(quickstart: Result, library: Library) -> None:
+def test_samples_have_the_state_of_their_run(quickstart: Result, library: FrameLibrary) -> None:
     loaded = airtoll.load(quickstart.directory, library)
     samples = rows(loaded.samples)
     stored = quickstart.samples()
@@ -96,7 +96,7 @@ def test_a_value_of_a_valid_run_that_does_not_count_is_missing_with_its_reason(q
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_result_without_finished_runs_has_empty_frames(make: Make, library: Library) -> None:
+def test_a_result_without_finished_runs_has_empty_frames(make: Make, library: FrameLibrary) -> None:
     loaded = airtoll.load(make(finished=lambda _: False).directory, library)
     assert len(loaded.runs) == len(loaded.samples) == 0
     assert list(loaded.samples.columns)[:3] == ["run", "state", "probe"]
