@@ -381,6 +381,7 @@ impl Station {
                 tries: 0,
             },
             refused: None,
+            postponed: 0,
             early: None,
         };
         self.press_on(rng);
@@ -406,15 +407,18 @@ impl Station {
             owe,
             request,
             refused,
+            postponed,
             ..
         } = &mut self.state
         else {
             return;
         };
         match code {
-            // The access point is querying this station's previous session, which will not answer. A forged refusal
-            // can delay this station by no more than the maximum comeback time.
-            status::REFUSED_TEMPORARILY => {
+            // The access point is querying this station's previous session, which will not answer. A refusal may be forged or
+            // come from any access point. Only the first one after each transmission counts, so that all of them together delay
+            // this station by no more than `TRIES` times the maximum comeback time.
+            status::REFUSED_TEMPORARILY if *postponed < request.tries => {
+                *postponed = request.tries;
                 let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
                 request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
             }

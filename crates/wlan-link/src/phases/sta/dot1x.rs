@@ -18,6 +18,8 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 const STARTS: u8 = 5;
 /// Maximum wait for the next Request: longer than all tries of the access point to reach its server.
 const REQUEST_WITHIN: Duration = Duration::from_secs(30);
+/// Maximum duration of a conversation, which any access point could prolong by Requests; longer than the access point permits.
+const CONVERSATION_WITHIN: Duration = Duration::from_secs(90);
 /// How long the station waits after an EAP-Failure, which anyone can forge before there are keys.
 const FAILURE_FOR: Duration = Duration::from_secs(1);
 
@@ -26,7 +28,9 @@ pub(super) struct Conversation {
     peer: Peer,
     /// EAPOL-Start, until the first Request arrives.
     start: Option<Repeated>,
+    /// End of the wait for the next Request, at most `latest`.
     pub(super) until: Duration,
+    latest: Duration,
     /// A message of the handshake that arrived before the EAP-Success.
     early: Option<Vec<u8>>,
 }
@@ -37,6 +41,7 @@ impl Conversation {
             peer: Peer::new(settings),
             start: None,
             until: now + REQUEST_WITHIN,
+            latest: now + CONVERSATION_WITHIN,
             early: None,
         }
     }
@@ -116,7 +121,7 @@ impl Station {
         let reply = eap.peer.receive(packet, rng);
         if reply.response.is_some() {
             eap.start = None;
-            eap.until = now + REQUEST_WITHIN;
+            eap.until = (now + REQUEST_WITHIN).min(eap.latest);
         }
         if eap.peer.failed().is_some() {
             eap.until = eap.until.min(now + FAILURE_FOR);
@@ -231,7 +236,11 @@ impl Station {
                 Some(failure @ Failure::WrongPassword(_)) => (failure.to_string(), Prospect::Suspected),
                 Some(failure) => (failure.to_string(), Prospect::Open),
                 None => {
-                    let text = "the authentication server does not answer";
+                    let text = if now >= eap.latest {
+                        "the conversation with the authentication server takes too long"
+                    } else {
+                        "the authentication server does not answer"
+                    };
                     (text.to_owned(), Prospect::Open)
                 }
             };

@@ -139,6 +139,8 @@ enum State {
         cookie: Vec<u8>,
         request: Repeated,
         refused: Option<u16>,
+        /// The last transmission after which a temporary refusal postponed the next one; 0 if none did.
+        postponed: u8,
         /// A handshake message that arrived before the Association Response.
         early: Option<Vec<u8>>,
     },

@@ -5,6 +5,7 @@ mod connecting;
 mod enterprise;
 mod floods;
 mod radius_server;
+mod rogues;
 mod sessions;
 mod world;
 
