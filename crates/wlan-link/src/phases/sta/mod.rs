@@ -226,8 +226,10 @@ pub struct Station {
     transaction: u16,
     token: u8,
     connections: u64,
-    /// Rate limit of SA Queries and rekey requests.
+    /// Rate limit of SA Queries, which forged frames trigger.
     query_budget: Budget,
+    /// Rate limit of rekey requests.
+    rekey_budget: Budget,
     outbox: Outbox,
 }
 
@@ -255,6 +257,7 @@ impl Station {
             token: 0,
             connections: 0,
             query_budget: Budget::new(1, Duration::from_secs(1)),
+            rekey_budget: Budget::new(1, Duration::from_secs(1)),
             outbox,
         }
     }
@@ -315,7 +318,7 @@ impl Station {
             for seen in traffic.iter().filter(|seen| seen.peer == found.bssid) {
                 session.liveness.count(seen.received, self.now);
                 // A request without an answer is repeated.
-                if seen.packet_numbers_used >= limit && self.query_budget.take(self.now).is_some() {
+                if seen.packet_numbers_used >= limit && self.rekey_budget.take(self.now).is_some() {
                     supplicant.request_rekey(true);
                 }
             }

@@ -686,3 +686,27 @@ fn forged_ends_of_a_session_trigger_one_query_per_second() {
     assert!(world.is_connected(1));
     assert_eq!(world.plane(station(1)).count(Outcome::Ended), 0);
 }
+
+/// The access point has sent few packets and does not renew the key itself.
+#[test]
+fn forged_ends_of_a_session_do_not_prevent_a_station_from_requesting_a_new_key() {
+    let mut world = World::new(Akm::Sae, 1, 63);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    let (_, plane) = world.ends.get_mut(&station(1)).unwrap();
+    plane.peers.get_mut(&AP).unwrap().used = 1 << 40;
+    let renewed = flooded(
+        &mut world,
+        5,
+        |world| {
+            let body = Body::Deauthentication {
+                reason: 7,
+                elements: &[],
+            };
+            world.forge(AP, station(1), body);
+        },
+        |world| world.plane(station(1)).used.len() > 1,
+    );
+    assert!(renewed, "the station still uses its first key");
+    assert!(world.run(1, |world| world.is_connected(1)));
+}
+
