@@ -486,9 +486,8 @@ impl Plane {
         {
             let mut shown = lock(&self.shared.shown);
             match event.outcome {
-                Outcome::Established => shown.established += 1,
                 Outcome::Failed if event.phase != Phase::Discovery => shown.failed += 1,
-                Outcome::Failed | Outcome::Progress | Outcome::Ended => {}
+                Outcome::Failed | Outcome::Established | Outcome::Progress | Outcome::Ended => {}
             }
         }
         self.log(&event.to_string());
@@ -501,8 +500,15 @@ impl Plane {
     fn show(&self, machine: &Machine) {
         let mut shown = lock(&self.shared.shown);
         match machine {
-            Machine::Ap(ap) => shown.members = Some(ap.members()),
-            Machine::Sta(station) => shown.station = Some(station.state()),
+            Machine::Ap(ap) => {
+                shown.established = ap.connections();
+                shown.members = Some(ap.members());
+            }
+            Machine::Sta(station) => {
+                let state = station.state();
+                shown.established = state.connections;
+                shown.station = Some(state);
+            }
         }
     }
 }

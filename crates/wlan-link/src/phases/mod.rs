@@ -257,6 +257,11 @@ impl Credentials {
             Credentials::Eap(akm) => *akm,
         }
     }
+
+    /// Whether any host can have a session, because the ends do not authenticate each other.
+    fn admit_anyone(&self) -> bool {
+        matches!(self, Credentials::Owe)
+    }
 }
 
 /// Settings that both ends have.

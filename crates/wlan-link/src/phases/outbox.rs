@@ -29,15 +29,20 @@ pub struct Outbox {
     actions: VecDeque<Action>,
     /// Rate limit of log lines that any host can trigger.
     lines: Budget,
+    /// Rate limit of log lines about sessions, if any host can have one. Other lines do not count, so that a flood does not
+    /// hide sessions.
+    sessions: Option<Budget>,
 }
 
 impl Outbox {
-    /// The outbox of the end with this address.
-    pub fn new(own: MacAddr) -> Self {
+    /// The outbox of the end with this address. `admits_anyone`: whether any host can have a session with it.
+    pub fn new(own: MacAddr, admits_anyone: bool) -> Self {
+        let limit = || Budget::new(20, Duration::from_secs(5));
         Self {
             writer: Writer::new(own),
             actions: VecDeque::new(),
-            lines: Budget::new(20, Duration::from_secs(5)),
+            lines: limit(),
+            sessions: admits_anyone.then(limit),
         }
     }
 
@@ -132,12 +137,30 @@ impl Outbox {
         text: impl Into<String>,
     ) {
         if let Some(omitted) = self.lines.take(now) {
-            let mut text = text.into();
-            if omitted > 0 {
-                text.push_str(&format!(" ({omitted} similar lines omitted)"));
-            }
-            self.log(phase, outcome, peer, text);
+            self.log(phase, outcome, peer, with_omitted(text.into(), omitted));
         }
+    }
+
+    /// Adds a log line about a session, with a rate limit if any host can have one.
+    pub fn log_session(
+        &mut self,
+        now: Duration,
+        phase: Phase,
+        outcome: Outcome,
+        peer: impl Into<Option<MacAddr>>,
+        text: impl Into<String>,
+    ) {
+        if let Some(omitted) = self.sessions.as_mut().map_or(Some(0), |limit| limit.take(now)) {
+            self.log(phase, outcome, peer, with_omitted(text.into(), omitted));
+        }
+    }
+}
+
+/// The text of a line with the number of omitted lines before it.
+fn with_omitted(text: String, omitted: u64) -> String {
+    match omitted {
+        0 => text,
+        _ => format!("{text} ({omitted} similar lines omitted)"),
     }
 }
 
@@ -153,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_log_lines_is_limited_and_the_next_line_counts_the_omitted_ones() {
-        let mut outbox = Outbox::new(MacAddr([2; 6]));
+        let mut outbox = Outbox::new(MacAddr([2; 6]), false);
         let mut log = |at: Duration| {
             outbox.log_limited(at, Phase::Discovery, Outcome::Progress, None, "probe");
             match outbox.poll() {

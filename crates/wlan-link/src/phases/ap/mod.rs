@@ -97,6 +97,7 @@ pub struct AccessPoint {
     /// Earliest time for the next call of [`timeout`](Self::timeout).
     rests_until: Duration,
     transaction: u16,
+    connections: u64,
     /// Rate limit of Deauthentication frames to unknown stations.
     farewells: Budget,
     outbox: Outbox,
@@ -152,8 +153,9 @@ impl AccessPoint {
             next_group_rekey: settings.rekey_group_after,
             rests_until: Duration::ZERO,
             transaction: 0,
+            connections: 0,
             farewells: Budget::new(100, Duration::from_millis(10)),
-            outbox: Outbox::new(common.address),
+            outbox: Outbox::new(common.address, common.credentials.admit_anyone()),
             settings,
         };
         access_point.end_earlier_sessions();
@@ -358,6 +360,12 @@ impl AccessPoint {
             addresses: member.session.lease.addresses.clone(),
         };
         self.members.iter().map(state).collect()
+    }
+
+    /// Number of sessions established so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.connections
     }
 
     /// Number of stored entries: stations with a session, joins, SAE exchanges, unanswered handshakes, conversations with

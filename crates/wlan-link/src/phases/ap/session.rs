@@ -244,8 +244,10 @@ impl AccessPoint {
         if let Some(owe) = &mut self.owe {
             owe.forget(peer);
         }
+        self.connections += 1;
         self.authenticate_later(station);
-        self.outbox.log(Phase::Keys, Outcome::Established, station, text);
+        self.outbox
+            .log_session(now, Phase::Keys, Outcome::Established, station, text);
     }
 
     /// Records a new key of a session.
@@ -258,8 +260,9 @@ impl AccessPoint {
         session.rekey_at = now + self.settings.common.rekey_after;
         session.liveness.hear(now);
         self.authenticate_later(station);
+        let text = "has a new pairwise key";
         self.outbox
-            .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
+            .log_session(now, Phase::Keys, Outcome::Progress, station, text);
     }
 
     fn failed(&mut self, peer: Claimant, reason: Failure, still_established: bool) {
@@ -282,7 +285,8 @@ impl AccessPoint {
         };
         if is_member {
             self.farewell(station, reason.reason_code());
-            self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
+            self.outbox
+                .log_session(self.now, Phase::Keys, Outcome::Failed, station, text);
             self.forget(station);
         } else {
             self.outbox
@@ -341,7 +345,8 @@ impl AccessPoint {
         self.authenticator.remove(member.peer);
         self.drain();
         self.forget(station);
-        self.outbox.log(Phase::Termination, Outcome::Ended, station, why);
+        self.outbox
+            .log_session(self.now, Phase::Termination, Outcome::Ended, station, why);
     }
 
     fn forget(&mut self, station: MacAddr) {

@@ -107,7 +107,8 @@ impl Station {
             }
         };
         let bssid = found.bssid;
-        self.outbox.log(Phase::Data, outcome, Some(bssid), text);
+        self.outbox
+            .log_session(self.now, Phase::Data, outcome, Some(bssid), text);
     }
 
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
@@ -294,9 +295,10 @@ impl Station {
         };
         let bssid = found.bssid;
         if session.is_some() {
+            let text = "new pairwise key";
             return self
                 .outbox
-                .log(Phase::Keys, Outcome::Progress, Some(bssid), "new pairwise key");
+                .log_session(now, Phase::Keys, Outcome::Progress, Some(bssid), text);
         }
         let suite = found.association.pairwise;
         let mut liveness = Liveness::new(now);
@@ -321,7 +323,7 @@ impl Station {
         self.connections += 1;
         self.left_alone.retain(|left| left.bssid != bssid);
         self.outbox
-            .log(Phase::Keys, Outcome::Established, Some(bssid), text);
+            .log_session(now, Phase::Keys, Outcome::Established, Some(bssid), text);
         self.keep_up();
     }
 
@@ -381,7 +383,8 @@ impl Station {
         self.remove();
         self.state = searching(self.now);
         if had_session {
-            self.outbox.log(Phase::Termination, outcome, Some(bssid), why);
+            self.outbox
+                .log_session(self.now, Phase::Termination, outcome, Some(bssid), why);
         }
     }
 

@@ -245,7 +245,10 @@ impl Station {
     /// Creates a station, which starts discovery at its first [`timeout`](Self::timeout).
     #[must_use]
     pub fn new(settings: StaSettings) -> Self {
-        let outbox = Outbox::new(settings.common.address);
+        let outbox = Outbox::new(
+            settings.common.address,
+            settings.common.credentials.admit_anyone(),
+        );
         Self {
             settings,
             state: searching(Duration::ZERO),

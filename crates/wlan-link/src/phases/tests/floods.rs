@@ -710,3 +710,40 @@ fn forged_ends_of_a_session_do_not_prevent_a_station_from_requesting_a_new_key()
     assert!(world.run(1, |world| world.is_connected(1)));
 }
 
+/// With `owe`, anyone can join and leave, and anyone can be the access point of a station.
+#[test]
+fn sessions_that_anyone_can_have_write_log_lines_at_a_limited_rate() {
+    let mut world = World::new(Akm::Owe, 1, 64);
+    for _ in 0..100 {
+        assert!(world.run(1, |world| world.is_connected(1)));
+        world.ap().shut_down();
+        world.settle(AP);
+        assert!(world.run(1, |world| !world.sta(1).connected));
+    }
+    assert!(world.now < Duration::from_secs(5), "{:?}", world.now);
+    assert_eq!(world.sta(1).connections, 100);
+    assert_eq!(world.ap().connections(), 100);
+    for end in [AP, station(1)] {
+        let lines = world.plane(end).events.len();
+        assert!(lines <= 41, "{lines} lines of {end}");
+    }
+    // A flood of other lines does not hide a session.
+    world.run(30, |_| false);
+    let before = world.plane(AP).count(Outcome::Established);
+    flooded(
+        &mut world,
+        1,
+        |world| {
+            let body = Body::Deauthentication {
+                reason: 7,
+                elements: &[],
+            };
+            world.forge(station(1), AP, body);
+        },
+        |_| false,
+    );
+    world.start_sta(2, sta_settings(2, Akm::Owe));
+    assert!(world.run(5, |world| world.is_connected(2)));
+    assert_eq!(world.plane(AP).count(Outcome::Established), before + 1);
+    assert!(world.plane(AP).told("similar lines omitted"));
+}
