@@ -462,6 +462,19 @@ def test_an_access_point_cannot_take_over_networks_of_a_station(
     assert sta.stop() == 0
 
 
+def test_a_station_gives_up_addresses_when_its_host_gets_an_overlapping_network(network: Network) -> None:
+    network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    assert len(device_addresses(sta.host)) == 2
+    sta.host.ip("address add 10.77.0.9/28 dev eth0")
+    line = sta.wait("removed the assigned addresses")
+    assert "overlaps 10.77.0.9/28" in line
+    assert device_addresses(sta.host) == []
+    until("the status shows it", lambda: sta.status()["link"]["addresses"] == [])
+    assert sta.said("removed the assigned addresses") == 1
+
+
 def test_an_access_point_cannot_become_the_router_of_a_station(network: Network) -> None:
     ap = network.start("ap", 1)
     sta = network.start("sta", 2)

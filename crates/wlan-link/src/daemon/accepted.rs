@@ -6,6 +6,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use wlan_host::os_error::words;
+
 use crate::phases::{MAX_ADDRESSES, Prefix};
 
 /// The networks of the default, and the shortest prefix in each: private addresses (RFC 1918) and unique local addresses
@@ -28,6 +30,27 @@ const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> Prefix {
         address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
         bits,
     }
+}
+
+/// The device of a station on its host.
+pub trait Addressed {
+    /// The addresses that [`assign`](Self::assign) has added.
+    fn assigned(&self) -> &[Prefix];
+
+    /// Sets the addresses of the device: adds missing ones, and removes the others that an earlier call has added. Addresses
+    /// that the device has from elsewhere are left unchanged.
+    ///
+    /// # Errors
+    /// The kernel refuses a change. The device then has no address of this or an earlier call, except addresses that
+    /// the kernel does not remove.
+    fn assign(&mut self, addresses: &[Prefix]) -> io::Result<()>;
+
+    /// The first of `addresses` whose network overlaps an address or a route of this host on another device, and that
+    /// network. Default routes do not count, also if they are in parts.
+    ///
+    /// # Errors
+    /// The kernel does not answer, or its tables change all the time.
+    fn used_elsewhere(&mut self, addresses: &[Prefix]) -> io::Result<Option<(Prefix, Prefix)>>;
 }
 
 /// The networks of the key `assigned`; without the key, [`PRIVATE`].
@@ -64,16 +87,55 @@ impl Accepted {
         Self(assigned)
     }
 
+    /// Gives the device the addresses that the access point assigns, or none if one of them is refused.
+    ///
+    /// # Errors
+    /// Why an address is refused.
+    pub fn assign(&self, device: &mut impl Addressed, addresses: &[Prefix]) -> Result<(), String> {
+        let outcome = self.acceptable(device, addresses).and_then(|()| {
+            let assigned = device.assign(addresses);
+            assigned.map_err(|error| words(&error))
+        });
+        if outcome.is_err() {
+            // Those of an earlier session. This fails only if the device is gone, with its addresses.
+            let _ = device.assign(&[]);
+        }
+        outcome
+    }
+
+    /// Removes the addresses of the device if one of them overlaps a network that the host has meanwhile. Returns the reason.
+    pub fn withdraw(&self, device: &mut impl Addressed) -> Option<String> {
+        let assigned = device.assigned().to_vec();
+        if !self.avoids_used() || assigned.is_empty() {
+            return None;
+        }
+        // After an error, the next call compares again.
+        let (one, network) = device.used_elsewhere(&assigned).ok().flatten()?;
+        // This fails only if the device is gone, with its addresses.
+        let _ = device.assign(&[]);
+        Some(Refusal::Used(one, network).to_string())
+    }
+
+    fn acceptable(&self, device: &mut impl Addressed, addresses: &[Prefix]) -> Result<(), String> {
+        self.check(addresses).map_err(|why| why.to_string())?;
+        if self.avoids_used() {
+            let used = device.used_elsewhere(addresses);
+            let used =
+                used.map_err(|error| format!("addresses and routes of this host: {}", words(&error)))?;
+            if let Some((one, network)) = used {
+                return Err(Refusal::Used(one, network).to_string());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether addresses must not overlap networks of other interfaces: the configuration names no networks.
-    pub fn avoids_used(&self) -> bool {
+    fn avoids_used(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Checks all addresses of an assignment.
-    ///
-    /// # Errors
-    /// The first [`Refusal`]. [`Refusal::Used`] requires the networks of the host, which the caller compares.
-    pub fn check(&self, assigned: &[Prefix]) -> Result<(), Refusal> {
+    /// Checks all addresses of an assignment, without the networks of the host.
+    fn check(&self, assigned: &[Prefix]) -> Result<(), Refusal> {
         if assigned.len() > MAX_ADDRESSES {
             return Err(Refusal::Count(assigned.len()));
         }
@@ -194,6 +256,62 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    /// A device whose host has one network elsewhere.
+    #[derive(Default)]
+    struct Host {
+        assigned: Vec<Prefix>,
+        elsewhere: Option<Prefix>,
+        is_busy: bool,
+    }
+
+    impl Addressed for Host {
+        fn assigned(&self) -> &[Prefix] {
+            &self.assigned
+        }
+
+        fn assign(&mut self, addresses: &[Prefix]) -> io::Result<()> {
+            self.assigned = addresses.to_vec();
+            Ok(())
+        }
+
+        fn used_elsewhere(&mut self, addresses: &[Prefix]) -> io::Result<Option<(Prefix, Prefix)>> {
+            if self.is_busy {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            let overlaps = |one: &&Prefix| self.elsewhere.is_some_and(|network| one.overlaps(network));
+            let one = addresses.iter().find(overlaps);
+            Ok(one.copied().zip(self.elsewhere))
+        }
+    }
+
+    #[test]
+    fn a_network_that_the_host_gets_later_takes_the_addresses_away() {
+        let (mut host, addresses) = (Host::default(), ["10.77.0.2/24", "fd77::2/64"].map(prefix));
+        let default = Accepted::default();
+        assert_eq!(default.withdraw(&mut host), None);
+        default.assign(&mut host, &addresses).unwrap();
+        for harmless in [None, Some(prefix("10.78.0.1/24"))] {
+            host.elsewhere = harmless;
+            assert_eq!(default.withdraw(&mut host), None);
+            assert_eq!(host.assigned, addresses);
+        }
+        host.elsewhere = Some(prefix("10.77.0.128/25"));
+        host.is_busy = true;
+        assert_eq!(default.withdraw(&mut host), None, "unknown for now");
+        assert_eq!(host.assigned, addresses);
+        host.is_busy = false;
+        let why = default.withdraw(&mut host).unwrap();
+        assert!(why.starts_with("10.77.0.2/24 overlaps 10.77.0.128/25"), "{why}");
+        assert_eq!(host.assigned, []);
+        assert_eq!(default.withdraw(&mut host), None, "reported once");
+        assert!(default.assign(&mut host, &addresses).is_err());
+        // The operator's networks take precedence.
+        let named = Accepted::new(Some(["10.77.0.0/16", "fd77::/64"].map(prefix).to_vec()));
+        named.assign(&mut host, &addresses).unwrap();
+        assert_eq!(named.withdraw(&mut host), None);
+        assert_eq!(host.assigned, addresses);
     }
 
     #[test]

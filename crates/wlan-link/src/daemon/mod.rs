@@ -43,7 +43,7 @@ use crate::plane::{ControlFrame, Endpoint, Handle, Kind, Link, LinkError, Role, 
 use crate::privileges::{
     Capability, OWN_USER, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
 };
-use accepted::{Accepted, Refusal, ignore_router_advertisements};
+use accepted::{Accepted, Addressed as _, ignore_router_advertisements};
 use attendant::Attendant;
 use netlink::Device;
 use radius::RadiusSocket;
@@ -54,7 +54,8 @@ const CONTROL_FRAMES: usize = 1024;
 const TAKEN: usize = 64;
 /// Maximum wait for frames, after which the timers and the stop flag are checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Interval at which the data plane's counters are read.
+/// Interval at which the data plane's counters are read, and the addresses of the device are compared with the networks of the
+/// host.
 const OBSERVE: Duration = Duration::from_secs(1);
 
 /// Reason why a link could not start, or ended early.
@@ -297,7 +298,7 @@ impl Plane {
             Some(Ok(answers)) => Some(answers),
             Some(Err(error)) => return self.log(&format!("authentication server: {error}")),
         };
-        let mut observed = Duration::ZERO;
+        let (mut observed, mut compared) = (Duration::ZERO, Duration::ZERO);
         loop {
             let now = clock().saturating_sub(start);
             if self.shared.stop.load(Ordering::Acquire) {
@@ -314,6 +315,10 @@ impl Plane {
                 machine.timeout(now, rng);
                 self.perform(&mut machine);
                 self.show(&machine);
+            }
+            if now >= compared + OBSERVE {
+                compared = now;
+                self.withdraw_addresses(&mut machine);
             }
             let wait = machine
                 .next_timeout()
@@ -360,7 +365,8 @@ impl Plane {
             is_news |= matches!(action, Action::Tell(_));
             match action {
                 Action::Assign(addresses) => {
-                    let outcome = self.assign(&addresses).map(|()| addresses);
+                    let outcome = self.accepted.assign(&mut self.device, &addresses);
+                    let outcome = outcome.map(|()| addresses);
                     machine.note_assigned(outcome);
                 }
                 other => self.perform_one(other),
@@ -442,30 +448,14 @@ impl Plane {
         }
     }
 
-    /// Gives the device the addresses that the access point assigns, or none if one of them is refused.
-    fn assign(&mut self, addresses: &[Prefix]) -> Result<(), String> {
-        let outcome = self.acceptable(addresses).and_then(|()| {
-            let assigned = self.device.assign(addresses);
-            assigned.map_err(|error| words(&error))
-        });
-        if outcome.is_err() {
-            // Those of an earlier session. This fails only if the device is gone, with its addresses.
-            let _ = self.device.assign(&[]);
+    /// Removes the addresses of a station if they overlap a network that its host has meanwhile.
+    fn withdraw_addresses(&mut self, machine: &mut Machine) {
+        if let Machine::Sta(station) = machine
+            && let Some(why) = self.accepted.withdraw(&mut self.device)
+        {
+            station.note_withdrawn(&why);
+            self.perform(machine);
         }
-        outcome
-    }
-
-    fn acceptable(&mut self, addresses: &[Prefix]) -> Result<(), String> {
-        self.accepted.check(addresses).map_err(|why| why.to_string())?;
-        if self.accepted.avoids_used() {
-            let used = self.device.used_elsewhere(addresses);
-            let used =
-                used.map_err(|error| format!("addresses and routes of this host: {}", words(&error)))?;
-            if let Some((one, network)) = used {
-                return Err(Refusal::Used(one, network).to_string());
-            }
-        }
-        Ok(())
     }
 
     fn bring_up(&mut self, up: bool) {

@@ -22,6 +22,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::accepted::Addressed;
 use crate::phases::Prefix;
 
 const HEADER_B: usize = 16;
@@ -62,29 +63,6 @@ impl Device {
         })
     }
 
-    /// Sets the addresses of the device: adds missing ones, and removes the others that an earlier call has added. Addresses
-    /// that the device has from elsewhere are left unchanged.
-    ///
-    /// # Errors
-    /// The kernel refuses a change. The device then has no address of this or an earlier call, except addresses that
-    /// the kernel does not remove.
-    pub fn assign(&mut self, addresses: &[Prefix]) -> io::Result<()> {
-        let before = std::mem::take(&mut self.assigned);
-        let (kept, old): (Vec<Prefix>, Vec<Prefix>) =
-            before.into_iter().partition(|old| addresses.contains(old));
-        let mut outcome = self.remove(&old);
-        for &new in addresses {
-            if outcome.is_ok() {
-                outcome = self.add(new, kept.contains(&new));
-            }
-        }
-        if outcome.is_err() {
-            let added = std::mem::take(&mut self.assigned);
-            let _ = self.remove(&[kept, added].concat());
-        }
-        outcome
-    }
-
     /// Adds an address. It is this end's to remove if it was not there, or `is_own`.
     fn add(&mut self, new: Prefix, is_own: bool) -> io::Result<()> {
         match self.address(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, new) {
@@ -109,24 +87,6 @@ impl Device {
             }
         }
         outcome
-    }
-
-    /// The first of `addresses` whose network overlaps an address or a route of this host on another device, and that
-    /// network. Default routes do not count, also if they are in parts.
-    ///
-    /// # Errors
-    /// The kernel does not answer, or its tables change all the time.
-    pub fn used_elsewhere(&mut self, addresses: &[Prefix]) -> io::Result<Option<(Prefix, Prefix)>> {
-        for (kind, body_b) in [(libc::RTM_GETADDR, IFADDRMSG_B), (libc::RTM_GETROUTE, RTMSG_B)] {
-            let used = self.dump(kind, body_b, |network| {
-                let overlapped = addresses.iter().find(|one| one.overlaps(network));
-                overlapped.map(|&one| (one, network))
-            })?;
-            if used.is_some() {
-                return Ok(used);
-            }
-        }
-        Ok(None)
     }
 
     /// The first network of a table of the kernel that `wanted` selects.
@@ -226,6 +186,42 @@ impl Device {
                 _ => {}
             }
         }
+    }
+}
+
+impl Addressed for Device {
+    fn assigned(&self) -> &[Prefix] {
+        &self.assigned
+    }
+
+    fn assign(&mut self, addresses: &[Prefix]) -> io::Result<()> {
+        let before = std::mem::take(&mut self.assigned);
+        let (kept, old): (Vec<Prefix>, Vec<Prefix>) =
+            before.into_iter().partition(|old| addresses.contains(old));
+        let mut outcome = self.remove(&old);
+        for &new in addresses {
+            if outcome.is_ok() {
+                outcome = self.add(new, kept.contains(&new));
+            }
+        }
+        if outcome.is_err() {
+            let added = std::mem::take(&mut self.assigned);
+            let _ = self.remove(&[kept, added].concat());
+        }
+        outcome
+    }
+
+    fn used_elsewhere(&mut self, addresses: &[Prefix]) -> io::Result<Option<(Prefix, Prefix)>> {
+        for (kind, body_b) in [(libc::RTM_GETADDR, IFADDRMSG_B), (libc::RTM_GETROUTE, RTMSG_B)] {
+            let used = self.dump(kind, body_b, |network| {
+                let overlapped = addresses.iter().find(|one| one.overlaps(network));
+                overlapped.map(|&one| (one, network))
+            })?;
+            if used.is_some() {
+                return Ok(used);
+            }
+        }
+        Ok(None)
     }
 }
 

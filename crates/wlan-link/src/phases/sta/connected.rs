@@ -111,6 +111,20 @@ impl Station {
             .log_session(self.now, Phase::Data, outcome, Some(bssid), text);
     }
 
+    /// Records that the host has removed the addresses of the device, and why.
+    pub fn note_withdrawn(&mut self, why: &str) {
+        if let State::Joined {
+            session: Some(session),
+            ..
+        } = &mut self.state
+        {
+            session.addresses = Vec::new();
+        }
+        let bssid = self.found().map(|found| found.bssid);
+        let text = format!("removed the assigned addresses: {why}");
+        self.outbox.log(Phase::Data, Outcome::Failed, bssid, text);
+    }
+
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
     /// During a handshake, only records the claim, as the possible reason of a failure.
     pub(super) fn query_session(&mut self, from: MacAddr, endpoint: Endpoint, why: u16) {

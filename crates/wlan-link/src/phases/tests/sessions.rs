@@ -301,3 +301,19 @@ fn a_group_key_is_renewed_by_count_and_starts_after_the_frames_sent_before() {
     assert_eq!(world.plane(AP).group_keys.len(), before + 1, "once");
     assert!(world.opens_group(1) && world.opens_group(2));
 }
+
+#[test]
+fn a_station_whose_host_removes_its_addresses_shows_none_and_stays_connected() {
+    let mut world = World::new(Akm::Sae, 1, 65);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    assert_eq!(world.sta(1).addresses.len(), 2);
+    let (End::Sta(sta), _) = world.ends.get_mut(&station(1)).unwrap() else {
+        unreachable!()
+    };
+    sta.note_withdrawn("192.0.2.2/24 overlaps 192.0.2.0/25");
+    world.settle(station(1));
+    let line = world.plane(station(1)).events.last().unwrap().to_string();
+    let expected = format!("data: {AP}: removed the assigned addresses: 192.0.2.2/24 overlaps 192.0.2.0/25");
+    assert_eq!(line, expected);
+    assert!(world.sta(1).connected && world.sta(1).addresses.is_empty());
+}
