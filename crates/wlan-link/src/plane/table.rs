@@ -22,6 +22,9 @@ use super::replay::Window;
 use super::wire::{TIDS, Tid};
 use crate::lock::lock;
 
+/// Bits of the prefix of IPv4-mapped IPv6 addresses.
+const MAPPED_BITS: u8 = 96;
+
 /// An IP network, such as 192.0.2.0/24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
@@ -33,7 +36,11 @@ pub struct Network {
 impl Network {
     /// The network of `address` with a prefix of `bits`; `None` if the prefix is longer than the address.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
-        let (offset, most) = if address.is_ipv4() { (96, 32) } else { (0, 128) };
+        let (offset, most) = if address.is_ipv4() {
+            (MAPPED_BITS, 32)
+        } else {
+            (0, 128)
+        };
         (bits <= most).then(|| Self::of(as_number(address), bits + offset))
     }
 
@@ -76,6 +83,10 @@ impl IpAddress {
             _ => return None,
         };
         Some(Self(as_number(address)))
+    }
+
+    fn is_ipv4(self) -> bool {
+        Ipv6Addr::from_bits(self.0).to_ipv4_mapped().is_some()
     }
 
     /// Whether this is a multicast address (RFC 1112 4, RFC 4291 2.7) or the limited broadcast address (RFC 919 7).
@@ -231,8 +242,10 @@ impl Table {
 
     /// Index of the peer with the longest matching prefix.
     pub fn route(&self, address: IpAddress) -> Option<usize> {
-        let of = |&bits: &u8| self.by_network.get(&Network::of(address.0, bits)).copied();
-        self.prefixes_bits.iter().find_map(of)
+        // A shorter prefix is an IPv6 network. It contains the mapped addresses, but not IPv4.
+        let least = if address.is_ipv4() { MAPPED_BITS } else { 0 };
+        let mut prefixes = self.prefixes_bits.iter().take_while(|&&bits| bits >= least);
+        prefixes.find_map(|&bits| self.by_network.get(&Network::of(address.0, bits)).copied())
     }
 
     fn index(&mut self) {

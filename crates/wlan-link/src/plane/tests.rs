@@ -467,6 +467,39 @@ fn only_authentic_new_frames_move_the_endpoint_of_a_station() {
 }
 
 #[test]
+fn a_default_route_of_ipv6_does_not_contain_ipv4() {
+    let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let everywhere = Network::new(std::net::Ipv6Addr::UNSPECIFIED.into(), 0).unwrap();
+    ap.admit(STATIONS[0], Suite::Ccmp128, &[host_network(2), everywhere]);
+    // IPv4 from and to a host that belongs to no station.
+    ap.receive(&mut station.send(plain(), &packet(99, 1, 1, 100)));
+    assert_eq!((ap.got().len(), ap.counters.read().inbound.spoofed), (0, 1));
+    assert_eq!(ap.send(plain(), &packet(1, 99, 2, 100)).len(), 0);
+    assert_eq!(ap.counters.read().outbound.unroutable, 1);
+    // Its own IPv4 address, and every IPv6 address.
+    let v6 = Packet {
+        ipv6: true,
+        tcp: true,
+        traffic_class: 0,
+        ttl: 64,
+        id: 0,
+        dont_fragment: true,
+        ports: [1000, 2000],
+        sequence: 3,
+        acknowledgement: 0,
+        flags: ACK,
+        window: 100,
+        options: Vec::new(),
+        payload: vec![3; 100],
+    }
+    .octets();
+    assert_eq!(ap.send(plain(), &v6).len(), 1);
+    assert_eq!(ap.send(plain(), &packet(1, 2, 4, 100)).len(), 1);
+    ap.receive(&mut station.send(plain(), &packet(2, 1, 5, 100)));
+    assert_eq!(ap.got().len(), 1);
+}
+
+#[test]
 fn unprotected_handshakes_reach_the_control_plane_up_to_a_limit() {
     let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let header = station.end.header(AP);
