@@ -125,6 +125,8 @@ counters! {
         unknown_transmitter,
         /// Unprotected data frames.
         unprotected,
+        /// Unprotected frames longer than the longest MPDU.
+        too_long,
         /// Frames under a key that is not installed.
         no_key,
         /// Replays: frames whose packet number was already accepted or is too old.

@@ -38,6 +38,8 @@ pub struct Ingress<'d, O, D> {
     pub counters: &'d Counters,
     /// The control plane.
     pub control: &'d Waiting,
+    /// Maximum length of the link's MPDUs in octets.
+    pub mpdu_b: usize,
 }
 
 /// A frame with its source and its claimed packet number.
@@ -127,6 +129,11 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
                 transmitter,
                 is_group,
             } => (transmitter, is_group),
+            // The control plane queues copies. Over UDP, a forged datagram can be longer than every frame of an end.
+            Class::OpenEapol { .. } | Class::OpenManagement { .. } if mpdu.len() > self.mpdu_b => {
+                counters.too_long.add(1);
+                return None;
+            }
             Class::OpenEapol { transmitter } => {
                 let pdu = &mpdu[HEADER_B + LlcSnap::LEN..];
                 self.control(transmitter, from, false, || ControlBody::Eapol(pdu.to_vec()));

@@ -208,6 +208,7 @@ fn carry_with_one(
         outlet: &air,
         counters: &counters[1],
         control: &control,
+        mpdu_b: MPDU_B,
     };
     barrier.wait();
     let start = Instant::now();

@@ -208,6 +208,7 @@ impl Pipeline {
             outlet: sent,
             counters,
             control,
+            mpdu_b: MPDU_B,
         };
         let frames = frames.iter_mut().map(|frame| (from, frame.as_mut_slice()));
         ingress.receive(view.table(), relay, frames);
@@ -497,6 +498,24 @@ fn a_default_route_of_ipv6_does_not_contain_ipv4() {
     assert_eq!(ap.send(plain(), &packet(1, 2, 4, 100)).len(), 1);
     ap.receive(&mut station.send(plain(), &packet(2, 1, 5, 100)));
     assert_eq!(ap.got().len(), 1);
+}
+
+#[test]
+fn unprotected_frames_longer_than_an_mpdu_do_not_reach_the_control_plane() {
+    let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let header = station.end.header(AP);
+    let eapol = [&header[..], &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x8e]].concat();
+    let deauthentication = [&[0xc0, 0, 0, 0], &header[4..22], &[0, 0, 7, 0]].concat();
+    for mut frame in [eapol, deauthentication] {
+        for (len_b, queued) in [(MPDU_B, 1), (MPDU_B + 1, 0), (60_000, 0)] {
+            frame.resize(len_b, 0);
+            let before = ap.counters.read().inbound;
+            ap.receive(&mut [frame.clone()]);
+            let after = ap.counters.read().inbound;
+            assert_eq!(after.control - before.control, queued, "{len_b} octets");
+            assert_eq!(after.too_long - before.too_long, 1 - queued);
+        }
+    }
 }
 
 #[test]

@@ -305,6 +305,7 @@ fn run_inbound(
         outlet: socket,
         counters,
         control,
+        mpdu_b: shared.mpdu_b,
     };
     let mut eapol_octets = [0; EAPOL_B];
     let inbound = &counters.inbound;

@@ -119,6 +119,7 @@ fn the_hot_path_allocates_nothing() {
             outlet: &Nowhere,
             counters,
             control,
+            mpdu_b: MPDU_B,
         };
         let frames = frames
             .iter_mut()
