@@ -220,13 +220,13 @@ impl<O: Outlet, D: Device> Ingress<'_, O, D> {
                 }
             }
         }
-        let Some(&Taken { from: last, .. }) = taken.last() else {
+        let Some(newest) = taken.iter().max_by_key(|frame| frame.opened.pn) else {
             return;
         };
         // Every station has the group key and can send in the access point's name (IEEE Std 802.11-2020 12.2.6). Such a
         // frame neither moves the access point's endpoint nor shows that the access point is present.
         if !claim.is_group {
-            station.moved_to(last);
+            station.heard_from(newest.from, opener, newest.opened.pn);
             station.count_received(taken.len());
         }
         counters.opened.add(taken.len());

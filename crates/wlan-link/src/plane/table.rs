@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use wlan_ciphers::{KeyError, KeyId, PacketNumber, Suite, TemporalKey};
 use wlan_frames::MacAddr;
-use zeroize::Zeroizing;
+use wlan_rsn::Key;
 
 use super::endpoint::Endpoint;
 use super::replay::Window;
@@ -106,7 +106,7 @@ pub struct Sealer {
     pub key: TemporalKey,
     /// The last packet number used; all threads allocate from this counter.
     last: AtomicU64,
-    tk: Zeroizing<Vec<u8>>,
+    tk: Key,
 }
 
 impl Sealer {
@@ -131,7 +131,9 @@ pub struct Opener {
     /// A replay window per TID. Frames of one TID come from one worker of the sender, in the order of their packet
     /// numbers, and go to one worker of this end, so that no two threads wait for a window.
     windows: [Mutex<Window>; TIDS as usize],
-    tk: Zeroizing<Vec<u8>>,
+    /// Number of keys that were installed before and with this one: a later key has a higher number.
+    installed: u64,
+    tk: Key,
 }
 
 impl Opener {
@@ -139,6 +141,12 @@ impl Opener {
     pub fn window(&self, tid: Tid) -> MutexGuard<'_, Window> {
         lock(&self.windows[usize::from(tid.0)])
     }
+}
+
+/// The destination of frames to a peer, and how recent the frame is that it comes from: its key and its packet number.
+struct Place {
+    endpoint: Endpoint,
+    newest: (u64, PacketNumber),
 }
 
 /// Traffic of a station.
@@ -156,7 +164,7 @@ pub struct Station {
     /// Its address.
     pub address: MacAddr,
     /// Destination of frames to the peer.
-    endpoint: Arc<Mutex<Endpoint>>,
+    place: Arc<Mutex<Place>>,
     /// IP networks that belong to it; used by access points only.
     networks: Vec<Network>,
     /// The transmit key.
@@ -188,14 +196,19 @@ impl Station {
 
     /// The current destination of frames to the peer.
     pub fn endpoint(&self) -> Endpoint {
-        *lock(&self.endpoint)
+        lock(&self.place).endpoint
     }
 
-    /// Updates the destination of frames to the peer.
-    pub fn moved_to(&self, endpoint: Endpoint) {
-        let mut known = lock(&self.endpoint);
-        if *known != endpoint {
-            *known = endpoint;
+    /// Updates the destination of frames to the peer after an authentic frame from `endpoint` under the key `opener`, if no
+    /// frame is newer. An attacker can hold back a frame and send it later from elsewhere.
+    pub fn heard_from(&self, endpoint: Endpoint, opener: &Opener, pn: PacketNumber) {
+        let mut place = lock(&self.place);
+        let sent = (opener.installed, pn);
+        if sent > place.newest {
+            *place = Place {
+                endpoint,
+                newest: sent,
+            };
         }
     }
 }
@@ -210,6 +223,8 @@ pub struct Table {
     prefixes_bits: Vec<u8>,
     /// The key of an access point's group addressed frames.
     group: Option<Arc<Sealer>>,
+    /// Number of keys that were installed so far.
+    installed: u64,
 }
 
 impl Table {
@@ -338,7 +353,10 @@ impl Published {
             }
             table.stations.push(Station {
                 address,
-                endpoint: Arc::new(Mutex::new(endpoint)),
+                place: Arc::new(Mutex::new(Place {
+                    endpoint,
+                    newest: (0, PacketNumber::ZERO),
+                })),
                 networks: networks.to_vec(),
                 transmit: None,
                 receive: [const { None }; 4],
@@ -363,14 +381,16 @@ impl Published {
         tk: &[u8],
     ) -> Result<(), TableError> {
         let key = TemporalKey::new(suite, tk)?;
-        let tk = Zeroizing::new(tk.to_vec());
+        let tk = Key::new(tk);
         self.change(|table| {
+            table.installed += 1;
+            let installed = table.installed;
             let station = table.station_mut(address)?;
             match direction {
                 Direction::Transmit => put_sealer(&mut station.transmit, address, key_id, key, tk)?,
                 Direction::Receive => {
                     let slot = &mut station.receive[usize::from(key_id.get())];
-                    put_opener(slot, key, tk, PacketNumber::ZERO);
+                    put_opener(slot, key, tk, installed, PacketNumber::ZERO);
                 }
             }
             Ok(())
@@ -389,7 +409,7 @@ impl Published {
         tk: &[u8],
     ) -> Result<(), TableError> {
         let key = TemporalKey::new(suite, tk)?;
-        let tk = Zeroizing::new(tk.to_vec());
+        let tk = Key::new(tk);
         self.change(|table| put_sealer(&mut table.group, own, key_id, key, tk))
     }
 
@@ -407,10 +427,13 @@ impl Published {
         after: PacketNumber,
     ) -> Result<(), TableError> {
         let key = TemporalKey::new(suite, tk)?;
-        let tk = Zeroizing::new(tk.to_vec());
+        let tk = Key::new(tk);
         self.change(|table| {
+            table.installed += 1;
+            let installed = table.installed;
             let station = table.station_mut(address)?;
-            put_opener(&mut station.group[usize::from(key_id.get())], key, tk, after);
+            let slot = &mut station.group[usize::from(key_id.get())];
+            put_opener(slot, key, tk, installed, after);
             Ok(())
         })
     }
@@ -459,7 +482,7 @@ fn put_sealer(
     address: MacAddr,
     key_id: KeyId,
     key: TemporalKey,
-    tk: Zeroizing<Vec<u8>>,
+    tk: Key,
 ) -> Result<(), TableError> {
     // Regardless of the identifier, because nonces do not contain it (12.5.3.3.4).
     let installed = slot.as_ref().filter(|old| old.tk == tk);
@@ -479,11 +502,22 @@ fn put_sealer(
 }
 
 /// Replaces a receive key, unless `slot` holds the same key. Frames up to and including `after` are old.
-fn put_opener(slot: &mut Option<Arc<Opener>>, key: TemporalKey, tk: Zeroizing<Vec<u8>>, after: PacketNumber) {
+fn put_opener(
+    slot: &mut Option<Arc<Opener>>,
+    key: TemporalKey,
+    tk: Key,
+    installed: u64,
+    after: PacketNumber,
+) {
     let same = |old: &Arc<Opener>| old.tk == tk && old.key.suite() == key.suite();
     if !slot.as_ref().is_some_and(same) {
         let windows = std::array::from_fn(|_| Mutex::new(Window::new(after)));
-        *slot = Some(Arc::new(Opener { key, windows, tk }));
+        *slot = Some(Arc::new(Opener {
+            key,
+            windows,
+            installed,
+            tk,
+        }));
     }
 }
 

@@ -468,6 +468,51 @@ fn only_authentic_new_frames_move_the_endpoint_of_a_station() {
 }
 
 #[test]
+fn a_frame_that_an_attacker_held_back_does_not_move_the_endpoint_of_a_station() {
+    let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let place = |ap: &Pipeline| ap.published.table().stations()[0].endpoint();
+    let mut frames: Vec<Vec<u8>> = (0..4)
+        .flat_map(|tag| station.send(plain(), &packet(2, 1, tag, 100)))
+        .collect();
+    let mut next = || frames.pop().unwrap();
+    let (fourth, third, second, first) = (next(), next(), next(), next());
+    ap.receive_from(endpoint(STATIONS[0]), &mut [second]);
+    ap.receive_from(endpoint(STATIONS[2]), &mut [first]);
+    assert_eq!(place(&ap), endpoint(STATIONS[0]));
+    // The newest frame of a batch counts, in any order.
+    ap.receive_from(endpoint(STATIONS[1]), &mut [fourth, third]);
+    assert_eq!(place(&ap), endpoint(STATIONS[1]));
+    // Frames under the previous key are older, whatever their packet numbers are.
+    let held_back = station.send(plain(), &packet(2, 1, 5, 100));
+    ap.install(STATIONS[0], Direction::Receive, 1, Suite::Ccmp128, &OTHER_KEY);
+    station.install(AP, Direction::Transmit, 1, Suite::Ccmp128, &OTHER_KEY);
+    ap.receive_from(
+        endpoint(STATIONS[0]),
+        &mut station.send(plain(), &packet(2, 1, 6, 100)),
+    );
+    ap.receive_from(endpoint(STATIONS[2]), &mut held_back.clone());
+    assert_eq!(place(&ap), endpoint(STATIONS[0]));
+    assert_eq!(ap.got().len(), 6, "all packets are delivered");
+}
+
+#[test]
+fn frames_of_other_workers_do_not_move_the_endpoint_of_a_station_back() {
+    let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let mut other = Pipeline::worker(station.end, Tid(1), Arc::clone(&station.published), true);
+    let mut held_back = other.send(plain(), &packet(2, 1, 1, 100));
+    ap.receive_from(
+        endpoint(STATIONS[0]),
+        &mut station.send(plain(), &packet(2, 1, 2, 100)),
+    );
+    ap.receive_from(endpoint(STATIONS[2]), &mut held_back);
+    assert_eq!(
+        ap.published.table().stations()[0].endpoint(),
+        endpoint(STATIONS[0])
+    );
+    assert_eq!(ap.got().len(), 2);
+}
+
+#[test]
 fn a_default_route_of_ipv6_does_not_contain_ipv4() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let everywhere = Network::new(std::net::Ipv6Addr::UNSPECIFIED.into(), 0).unwrap();
