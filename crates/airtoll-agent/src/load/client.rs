@@ -100,10 +100,13 @@ impl Client {
     /// # Errors
     /// The server cannot be reached.
     pub fn measure(mut self) -> Result<Measured, ProgramError> {
+        let reaching = |server| while_doing(format!("connecting to {server}"));
+        let server = self.server;
+        // The server returns datagrams only to hosts with a connection.
+        let (_present, ..) = request_on_new_connection(server).map_err(reaching(server))?;
         self.origin = Instant::now();
         self.origin_ns = monotonic_ns();
-        let reaching = |server| while_doing(format!("connecting to {server}"));
-        let (server, origin, settings) = (self.server, self.origin, self.settings);
+        let (origin, settings) = (self.origin, self.settings);
         let over = AtomicBool::new(false);
         let (window, echoes) = thread::scope(|scope| {
             let echoes = scope.spawn(|| {
@@ -249,27 +252,31 @@ impl Client {
         let (rows, server) = (Arc::clone(&self.foreign), self.server);
         thread::spawn(move || {
             // Without an answer, the row stays without times.
-            if let Ok(took) = request_on_new_connection(server)
+            if let Ok((_, connected, answered)) = request_on_new_connection(server)
                 && let Some(row) = lock(&rows).get_mut(at)
             {
-                row.1 = Some(took);
+                row.1 = Some((connected, answered));
             }
         });
     }
 }
 
-/// The times of a TCP handshake and of a request on the connection.
-fn request_on_new_connection(server: SocketAddr) -> io::Result<(Duration, Duration)> {
+/// A new connection, and the times of its TCP handshake and of a request.
+fn request_on_new_connection(server: SocketAddr) -> io::Result<(TcpStream, Duration, Duration)> {
     let began = Instant::now();
     let mut stream = TcpStream::connect_timeout(&server, CONNECT_MAX)?;
     let connected = began.elapsed();
     stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CONNECT_MAX))?;
     let mut request = vec![Purpose::Requests.octet()];
     request.extend(Header::request(1).octets());
     let asked = Instant::now();
     stream.write_all(&request)?;
     match Header::read(&mut stream)? {
-        Some(_) => Ok((connected, asked.elapsed())),
+        Some(_) => {
+            let answered = asked.elapsed();
+            Ok((stream, connected, answered))
+        }
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }

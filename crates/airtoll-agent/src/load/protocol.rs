@@ -3,7 +3,7 @@
 //! ```text
 //! connection: the client's first octet says what it is for: u (load up), d (load down), r (requests only)
 //! message:    0 number (8)   8 length (4)   12 octets without meaning, of that length
-//! datagram:   0 number (8)   8 sent (8)   16 arrived at the server (8)   24 octets without meaning
+//! datagram:   0 number (8)   8 sent (8)   16 arrived at the server (8), 0 in a request   24 octets without meaning
 //! ```
 //! Integers are big-endian; times are nanoseconds of each end's `CLOCK_MONOTONIC`. A message with the number [`FILLER`]
 //! is load. Every other number is that of a request, and of its answer, both without octets, except [`COUNT`]: the number of octets

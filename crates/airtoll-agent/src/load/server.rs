@@ -1,17 +1,17 @@
 //! The end that answers requests, sends or receives the load, and returns datagrams.
 
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use wlan_host::clock::monotonic_ns;
 
+use super::connection::lock;
 use super::protocol::{COUNT, Direction, ECHO_MAX_B, FILLER, Header, Purpose};
 use super::stream::{configure, send_load, skip};
 use crate::program::{ProgramError, is_passing};
@@ -57,9 +57,9 @@ impl Server {
     /// # Errors
     /// A system call fails.
     pub fn serve(&self, idle: Duration) -> io::Result<()> {
-        let echo = self.echo.try_clone()?;
-        thread::spawn(move || return_datagrams(&echo));
-        let open = Arc::new(AtomicUsize::new(0));
+        let clients = Clients::default();
+        let (echo, known) = (self.echo.try_clone()?, Clients::clone(&clients));
+        thread::spawn(move || return_datagrams(&echo, &known));
         let mut last_open = Instant::now();
         let check = PollTimeout::try_from(CHECK.min(idle)).unwrap_or(PollTimeout::MAX);
         loop {
@@ -68,16 +68,15 @@ impl Server {
                 check,
             )? > 0
             {
-                let (stream, _) = self.listener.accept()?;
-                let open = Arc::clone(&open);
-                open.fetch_add(1, Ordering::Relaxed);
+                let (stream, client) = self.listener.accept()?;
+                let present = Present::new(&clients, client.ip());
                 thread::spawn(move || {
                     // The client has ended the connection, or its host is lost: the client reports it.
                     let _ = serve_connection(stream);
-                    open.fetch_sub(1, Ordering::Relaxed);
+                    drop(present);
                 });
             }
-            if open.load(Ordering::Relaxed) > 0 {
+            if !lock(&clients).is_empty() {
                 last_open = Instant::now();
             } else if last_open.elapsed() >= idle {
                 return Ok(());
@@ -86,15 +85,48 @@ impl Server {
     }
 }
 
-/// Returns each datagram with the time of its arrival.
-fn return_datagrams(socket: &UdpSocket) -> io::Result<()> {
+/// The hosts that have connections, and how many.
+type Clients = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+/// A connection of a host, until it is dropped.
+struct Present {
+    clients: Clients,
+    host: IpAddr,
+}
+
+impl Present {
+    fn new(clients: &Clients, host: IpAddr) -> Self {
+        let clients = Clients::clone(clients);
+        *lock(&clients).entry(host).or_default() += 1;
+        Self { clients, host }
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        let mut clients = lock(&self.clients);
+        if let Some(connections) = clients.get_mut(&self.host) {
+            *connections -= 1;
+        }
+        clients.retain(|_, connections| *connections > 0);
+    }
+}
+
+/// Returns each datagram of a host that has a connection, with the time of its arrival. The source of other datagrams may be
+/// forged. A datagram that has a time is an answer of another server: it would circulate between the two for ever.
+fn return_datagrams(socket: &UdpSocket, clients: &Clients) -> io::Result<()> {
     let mut datagram = vec![0; ECHO_MAX_B + 1];
     loop {
         match socket.recv_from(&mut datagram) {
             Ok((len, client)) => {
-                if let Some(field) = datagram[..len].get_mut(16..24) {
-                    field.copy_from_slice(&monotonic_ns().to_be_bytes());
+                let arrived = datagram[..len].get_mut(16..24);
+                let Some(arrived) = arrived.filter(|field| **field == [0; 8]) else {
+                    continue;
+                };
+                if !lock(clients).contains_key(&client.ip()) {
+                    continue;
                 }
+                arrived.copy_from_slice(&monotonic_ns().to_be_bytes());
                 match socket.send_to(&datagram[..len], client) {
                     Err(error) if !is_passing(&error) => return Err(error),
                     _ => {}

@@ -1,10 +1,12 @@
 //! Both ends on loopback.
 
+use std::io::{ErrorKind, Write as _};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
 use super::client::{Client, Measured, Settings};
-use super::protocol::{Direction, ECHO_MIN_B};
+use super::protocol::{Direction, ECHO_MIN_B, Header, Purpose};
 use super::{report, run, server::Server};
 
 fn measure(address: &str, direction: Direction) -> (Settings, Measured) {
@@ -70,6 +72,43 @@ fn the_load_flows_in_its_direction_and_probes_are_answered() {
         assert_eq!(lines[0]["direction"], direction.name());
         assert!(lines[lines.len() - 1].get("end").is_some());
     }
+}
+
+#[test]
+fn datagrams_return_only_to_hosts_with_a_connection_and_never_twice() {
+    let server = Server::bind("0.0.0.0:0".parse().unwrap()).unwrap();
+    let address = (Ipv4Addr::LOCALHOST, server.local_addr().unwrap().port());
+    let [stranger, client] = ["127.0.0.2:0", "127.0.0.1:0"].map(|from| UdpSocket::bind(from).unwrap());
+    client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let datagram = |number: u8| [&[number; 16][..], &[0; 8]].concat();
+    let mut connection = TcpStream::connect(address).unwrap();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(Duration::from_millis(300)));
+        // Its answer shows that the server knows the connection.
+        connection
+            .write_all(&[&[Purpose::Requests.octet()][..], &Header::request(1).octets()].concat())
+            .unwrap();
+        assert_eq!(Header::read(&mut connection).unwrap(), Some(Header::request(1)));
+        stranger.send_to(&datagram(1), address).unwrap();
+        client.send_to(&datagram(2), address).unwrap();
+        let mut answer = [0; 100];
+        assert_eq!(client.recv(&mut answer).unwrap(), 24);
+        assert_eq!(answer[..16], [2; 16]);
+        // The server has processed the earlier datagram, too.
+        assert_eq!(
+            stranger.recv(&mut [0; 100]).unwrap_err().kind(),
+            ErrorKind::WouldBlock
+        );
+        // An answer, as from another server, and a datagram without the field.
+        client.send_to(&answer[..24], address).unwrap();
+        client.send_to(&datagram(3)[..23], address).unwrap();
+        client.send_to(&datagram(4), address).unwrap();
+        client.recv(&mut answer).unwrap();
+        assert_eq!(answer[..16], [4; 16]);
+        drop(connection);
+        serving.join().unwrap().unwrap();
+    });
 }
 
 #[test]
