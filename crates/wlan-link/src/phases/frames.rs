@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  type 0   padding, without meaning
-//!  type 16  the link: octet 4 version (1), octet 5 kind of device (0 IP packets, 1 Ethernet frames)
+//!  type 16  the link: octet 4 version (2), octet 5 kind of device (0 IP packets, 1 Ethernet frames)
 //!  type 17  a cookie: 16 octets
 //! ```
 //! Action frames have category 126, Vendor-specific Protected (9.6.10), and are never accepted unprotected:
