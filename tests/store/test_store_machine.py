@@ -186,6 +186,16 @@ def test_a_loss_does_not_count_if_queues_overflowed_while_the_air_was_late() -> 
     assert verdict(samples, late(10, 10, slips=0, ap={"drops_queue": 5}), light).spoiled == {}
 
 
+@pytest.mark.parametrize(("share", "counts"), [(None, True), (1.0, True), (0.992, True), (0.98, False)])
+def test_a_loss_counts_only_for_the_load_that_was_asked_for(share: float | None, counts: bool) -> None:
+    samples = [*throughput_samples(), sample(0.0, 5.0, metric="datagrams_lost", unit="1")]
+    measured = {"throughput": Measurement(samples=samples, facts={"sent_share": share})}
+    found = verdict_of(RUN, METHOD, measured, {}, {})
+    assert found.valid
+    why = "a sender sent 98 % of the offered load, limit 99 %"
+    assert found.spoiled == ({} if counts else {"loss": why, "datagrams_lost": why})
+
+
 def test_a_lab_that_does_not_count_how_far_the_air_fell_behind_has_one_limit_for_all_metrics() -> None:
     found = verdict([*throughput_samples(), *delays(50.0)], {"lateness_us": {"p50": 1.0, "p99": 1000.4}})
     assert found.reasons == ("emulation late: p99 of the lateness 1000 us, limit 1000 us",)

@@ -57,6 +57,7 @@ from airtoll.probes.iperf3_report import (
     later,
     parse,
     segment_fault,
+    sent_rate_bit_per_s,
     server_samples,
     total_samples,
     unfetched_fault,
@@ -146,6 +147,7 @@ class Throughput:
         found: list[str] = []
         raw: dict[str, bytes] = {}
         totals: dict[tuple[Way, str], list[Iperf3Report]] = {}
+        sent_shares: list[float] = []
         for index, flow in enumerate(flows):
             sender, receiver = ENDS[flow.way]
             began_s = done.began_s[index]
@@ -158,6 +160,8 @@ class Throughput:
             samples += [flow.label(sample) for sample in own]
             own_faults = faults(client, server, done.window, offered[index], flow.station, sent_least)
             found += [flow.said(fault) for fault in own_faults]
+            if (load := offered[index]) is not None and not link.known.blocks_senders:
+                sent_shares.append(sent_rate_bit_per_s(client, done.window) / load)
             name = flow.name if len(flows) > 1 else "iperf3"
             raw |= {
                 f"{name}-server.json": done.servers[index][0],
@@ -195,6 +199,7 @@ class Throughput:
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,
                 "offered_bit_per_s": offered[0],
+                "sent_share": min(sent_shares, default=None),
                 "socket_buffer": buffer,
                 "unfetched": done.unfetched if cell.transport == "udp" else None,
                 "tcp_congestion": first_client.end.sender_tcp_congestion,

@@ -243,15 +243,20 @@ def faults(
     if silent > zeros_allowed(transport, len(measured)) and station is None:
         found.append(f"iperf3: nothing arrived in {silent} of {len(measured)} intervals")
     if offered_bit_per_s is not None:
-        offered = _measured(client, window)
-        offered_s = sum(row.end - row.start for row in offered)
-        sent_bit_per_s = 8 * sum(row.bytes for row in offered) / offered_s if offered_s > 0 else 0.0
+        sent_bit_per_s = sent_rate_bit_per_s(client, window)
         if sent_bit_per_s < offered_bit_per_s * sent_least:
             found.append(
                 f"iperf3: the client sent {sent_bit_per_s / 1e6:.2f} Mbit/s instead of {offered_bit_per_s / 1e6:.2f}"
                 + (", less than the open link carries" if sent_least == 1 / OVERLOAD else "")
             )
     return found
+
+
+def sent_rate_bit_per_s(client: Iperf3Report, window: Window) -> float:
+    """The rate at which the client sent within the window."""
+    rows = _measured(client, window)
+    lasted_s = sum(row.end - row.start for row in rows)
+    return 8 * sum(row.bytes for row in rows) / lasted_s if lasted_s > 0 else 0.0
 
 
 def unfetched_fault(servers: Sequence[Iperf3Report], unfetched: int) -> list[str]:

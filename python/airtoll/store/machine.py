@@ -1,6 +1,6 @@
-"""The influence of the machine on a run in real time: whether it limited the run, and which metrics lateness changed.
+"""The influence of the machine on a run in real time: whether it limited the run, and which metrics it changed.
 
-Both rules read recorded facts only. They do not apply to real radios, because a measurement with them includes the
+All rules read recorded facts only. They do not apply to real radios, because a measurement with them includes the
 hosts, nor in virtual time, in which programs take no time.
 
 Limit: with enough data, a station of the emulated air always holds frames. The air lacks data while no station holds a
@@ -11,6 +11,8 @@ do: then every wait delays an acknowledgement, and lengthens the time in which t
 Lateness: the emulator computes the air in ideal time, so a late frame does not change the times of the air. It changes
 a delay by its lateness, a throughput by the time by which the air fell behind within the window, and a loss if a queue
 overflowed meanwhile.
+
+Load: a saturated link has the same throughput whatever the load above its capacity, but its loss is that of the load.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +48,10 @@ STOLEN_NAMED: Final = 0.01
 
 MAX_LATENESS_P99_US: Final = 1000.0
 """Limit of the 99th percentile of the lateness in a lab that does not count by how much the air fell behind."""
+
+LOAD_LEAST: Final = 0.99
+"""Least share of the offered load that each sender must send for a loss to count: a smaller load loses less, by a
+percentage point per percent at most."""
 
 _RATE_UNITS: Final = {"bit/s", "byte/s"}
 _LOSSES: Final = {"datagrams_lost", "loss", "loss_idle"}
@@ -177,6 +183,15 @@ def _late_delays(
         most_ms = max(LATE_LEAST_MS, LATE_SHARE_MOST * value_ms)
         if late_ms > most_ms:
             yield name, f"{quantile} of the lateness {late_ms:.3f} ms, limit {most_ms:.3f} ms"
+
+
+def spoiled_by_senders(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The losses that a sender changed because it sent too little of the offered load, from the facts of a probe."""
+    share = facts.get("sent_share")
+    if share is None or share >= LOAD_LEAST:
+        return {}
+    why = f"a sender sent {_percent(share)} of the offered load, limit {_percent(LOAD_LEAST)}"
+    return dict.fromkeys(("loss", "datagrams_lost"), why)
 
 
 def _overflow(counters: Mapping[str, Any], limits: Mapping[str, Any] | None) -> str | None:

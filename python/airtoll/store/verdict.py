@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import zeros_allowed
-from airtoll.store.machine import aggregates, limit_of, spoiled_by_lateness
+from airtoll.store.machine import aggregates, limit_of, spoiled_by_lateness, spoiled_by_senders
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
 from airtoll.study.factors import Transport
@@ -89,6 +89,8 @@ def verdict_of(
     every = [sample for samples in measured.values() for sample in samples]
     limits = next((m.facts["limits"] for m in measurements.values() if "limits" in m.facts), None)
     spoiled = spoiled_by_lateness(every, counters, limits)
+    for measurement in measurements.values():
+        spoiled |= spoiled_by_senders(measurement.facts)
     delays = {sample.metric for sample in every if sample.unit == "ms"}
     rates = any(sample.metric == THROUGHPUT for sample in every)
     # Without its throughput, or without all delays if these are what it measures, the run is invalid as a whole.
