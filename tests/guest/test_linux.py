@@ -119,7 +119,10 @@ STUDIES = {
         FAST.format(phy="ht", rate="mcs3", bandwidth=20)
         + "[link]\nband = '2.4 GHz'\npath_loss = { distance_m = 10.0 }\n"
     ),
-    "wired": HT40.replace("phy =", 'topology = ["wired-ap"]\ndirection = ["up", "down"]\nphy ='),
+    # Each edge of the window can move an A-MPDU, 0.2 % of the octets, into it or out of it.
+    "wired": HT40.replace("phy =", 'topology = ["wired-ap"]\ndirection = ["up", "down"]\nphy =').replace(
+        "0.7 s", "2 s"
+    ),
     "rates": f"{HT40}[link]\nrate_control = 'minstrel'\n",
 }
 """Studies whose runs are performed in one guest."""
