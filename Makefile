@@ -109,7 +109,7 @@ target/checked/python: pyproject.toml $(shell find python tests tools benches do
 	    $(sort $(addprefix tests/,$(FAST)) $(if $(wildcard $@),$(CHANGED)))
 	@mkdir -p $(@D) && touch $@
 
-FAST := agent course judge probes published study
+FAST := course judge probes published study
 CHANGED = $(foreach file,$(filter python/airtoll/%,$?),$(wildcard tests/$(basename $(call part,3,$(file))))) \
     $(foreach file,$(filter tests/%,$?),$(filter-out %.py,$(wildcard tests/$(call part,2,$(file)))))
 
