@@ -97,9 +97,11 @@ apt_get update || [ -z "$missing" ] || exit 2
 install() {
     apt_get install -y --no-install-recommends "$@"
 }
-# Some packages start a server on all interfaces, now and at every boot. airtoll starts its own, so a new one never runs.
+# Some packages start a server on all interfaces, now and at every boot. airtoll starts its own, so a new one never runs. A
+# package whose program is only outside the search path, such as /usr/sbin/sshd, is not new: its server is the user's.
 servers=""
 for package in $missing; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] && continue
     case $package in
     freeradius | irtt) servers="$servers $package.service" ;;
     openssh-server) servers="$servers ssh.service ssh.socket" ;;

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOOLS = Path(__file__).parents[2] / "tools"
 
 
@@ -57,8 +59,14 @@ def test_no_server_of_a_package_begins_to_listen(tmp_path: Path) -> None:
     assert before == "systemctl mask --runtime irtt.service"
     assert "install" in installation
     assert after == ["systemctl unmask --runtime irtt.service", "systemctl disable irtt.service"]
-    stub(tmp_path, "irtt", "")  # a server that the user installed stays as it is
-    (tmp_path / "calls").unlink()
+
+
+@pytest.mark.parametrize("installed", ["irtt", "dpkg-query"])
+def test_the_server_of_a_package_that_is_installed_does_not_change(tmp_path: Path, installed: str) -> None:
+    """Its program may be outside the search path, as /usr/sbin/sshd is for users of Debian."""
+    machine(tmp_path, "true")
+    stub(tmp_path, "systemctl", f'echo "systemctl $*" >>"{tmp_path}/calls"')
+    stub(tmp_path, installed, "printf installed")
     install(tmp_path, "run")
     assert "systemctl" not in (tmp_path / "calls").read_text()
 
