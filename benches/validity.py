@@ -28,7 +28,7 @@ BUSY: Final = [int(number) for number in os.environ.get("BUSY", "0 1 2 4").split
 BUSY_S: Final = 3600
 """A busy process ends after this time at the latest."""
 
-QUICKSTART_REPEATS: Final = 12
+QUICKSTART_REPEATS: Final = 6
 METRICS: Final = ("throughput", "loss")
 EARLIER: Final = {"kolahi-11ac": "38 of 72", "tepsic-11n": "63 of 140"}
 """Valid runs without other load before the machine's limits were measured, from the page of `make bench-studies`."""
