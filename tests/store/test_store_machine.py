@@ -127,6 +127,16 @@ def test_a_limited_run_is_invalid_whatever_the_transport() -> None:
         )
 
 
+def test_a_probe_that_loads_each_direction_is_limited_in_any_of_them() -> None:
+    busy = {**AIR_LIMITED, **IDLE, "sender": {"run_s": 1.0, "wait_s": 0.4}}
+    facts = {"up": {"reached": True, "limits": AIR_LIMITED}, "down": {"reached": True, "limits": busy}}
+    measured = {"responsiveness": Measurement(samples=delays(5.0), facts=facts)}
+    assert verdict_of(RUN, METHOD, measured, {}, {}).reasons == (
+        "machine too slow: responsiveness: the sender's program waited for a CPU for 20 % of the run; "
+        "the air lacked data for 31 % of the run",
+    )
+
+
 def test_a_throughput_survives_a_late_frame_that_a_delay_does_not() -> None:
     found = verdict([*throughput_samples(), *delays(0.4)], late(150, 5000))
     assert found.valid

@@ -26,6 +26,7 @@ and the run is invalid. With several stations, only the first one measures.
 
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, pstdev
@@ -34,7 +35,7 @@ from typing import Any, Final, Literal
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs.base import Link
-from airtoll.probes import clocks, process
+from airtoll.probes import clocks, limits, process, watch
 from airtoll.probes.base import Lacks, Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S, Window
@@ -142,6 +143,7 @@ class Responsiveness:
         phases: list[LoadPhase] = []
         reports: list[Report] = []
         commands: list[list[str]] = []
+        observed: list[dict[str, Any]] = []
         with process.serving(ap, server, "tcp", PORT, served) as serving:
             if serving.poll() is not None:
                 raise AirtollError(
@@ -157,6 +159,11 @@ class Responsiveness:
                 ]
                 pair = clocks.ClockPair(sta, ap)
                 with process.started(sta, client) as measuring:
+                    programs = (measuring, serving) if way == "up" else (serving, measuring)
+                    ends = {
+                        end: [program] for end, program in zip(("sender", "receiver"), programs, strict=True)
+                    }
+                    watched = watch.over(link, measuring, time.monotonic() + timeout_s, ends)
                     stdout, stderr = process.finish(measuring, timeout_s, who)
                 pair.close()
                 report = parse(stdout, stderr, who)
@@ -165,6 +172,7 @@ class Responsiveness:
                 phases.append(read(report, since_ns, lambda t_ns: pair.at(here_ns + t_ns)))  # noqa: B023  (called now)
                 reports.append(report)
                 commands.append(client)
+                observed.append(limits.facts(watched, [way], saturated=True, tcp=None))
                 raw[f"load-{way}.jsonl"] = stdout
         facts: dict[str, Any] = {
             "version": reports[0].version,
@@ -172,7 +180,10 @@ class Responsiveness:
             "client": commands[0],
             **pair.facts(),
         }
-        facts |= {way: dict(phase.facts) for way, phase in zip(ways, phases, strict=True)}
+        facts |= {
+            way: {**phase.facts, "limits": of_phase}
+            for way, phase, of_phase in zip(ways, phases, observed, strict=True)
+        }
         return Measurement(
             samples=[sample for phase in phases for sample in phase.samples],
             raw=raw,

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any, Final
 
 from airtoll.probes.base import Sample
+from airtoll.probes.flows import ENDS
 from airtoll.study.probes import P99_OF
 
 LACKING_MOST: Final = 0.03
@@ -74,6 +75,12 @@ def aggregates(link: Mapping[str, Any]) -> bool:
     return bool(link.get("ampdu")) and link.get("processor") is None
 
 
+def limits_in(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The facts `limits` of a probe: of its window, or of its window in each direction."""
+    parts = [facts, *(part for way in ENDS if isinstance(part := facts.get(way), Mapping))]
+    return [limits for part in parts if (limits := part.get("limits"))]
+
+
 def limit_of(limits: Mapping[str, Any], *, aggregating: bool) -> str | None:
     """Why hosts or machine limited the traffic of a probe, from its facts `limits`; None if they did not."""
     lacking = lacking_share(limits, aggregating=aggregating) if limits.get("saturated") else None
@@ -119,18 +126,18 @@ def _stolen(share: float) -> str:
 
 
 def spoiled_by_lateness(
-    samples: Sequence[Sample], counters: Mapping[str, Any], limits: Mapping[str, Any] | None
+    samples: Sequence[Sample], counters: Mapping[str, Any], observed: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
     """The metrics whose values the emulator's lateness changed too much, with the reason.
 
     `samples` are those of the measured window, `counters` those of the run. A metric is that of the samples, or a 99th
-    percentile that is taken from them. `limits` are the facts of the probe that loaded the link.
+    percentile that is taken from them. `observed` are the facts `limits` of the windows in which the link was loaded.
     """
     lateness = counters.get("lateness_us")
     lateness = lateness if isinstance(lateness, Mapping) else {}
     metrics = {sample.metric: sample.unit for sample in samples if sample.value is not None}
     found: dict[str, str] = {}
-    behind = _behind(counters, limits, samples)
+    behind = _behind(counters, observed, samples)
     if behind is None:
         p99_us = lateness.get("p99")
         if isinstance(p99_us, int | float) and p99_us > MAX_LATENESS_P99_US:
@@ -146,7 +153,7 @@ def spoiled_by_lateness(
                 found[metric] = (
                     f"the air fell behind by {_percent(behind)} of the window, limit {_percent(BEHIND_MOST)}"
                 )
-            elif metric in _LOSSES and (overflow := _overflow(counters, limits)) is not None:
+            elif metric in _LOSSES and (overflow := _overflow(counters, observed)) is not None:
                 found[metric] = overflow
     if (stolen := stolen_share(counters)) > STOLEN_NAMED:
         found = {metric: f"{why}; {_stolen(stolen)}" for metric, why in found.items()}
@@ -154,11 +161,14 @@ def spoiled_by_lateness(
 
 
 def _behind(
-    counters: Mapping[str, Any], limits: Mapping[str, Any] | None, samples: Sequence[Sample]
+    counters: Mapping[str, Any], observed: Sequence[Mapping[str, Any]], samples: Sequence[Sample]
 ) -> float | None:
-    """The time by which the air fell behind within a window, as a share of it; None if the lab does not count it."""
-    if limits is not None and limits.get("behind_s") is not None:
-        return float(abs(limits["behind_s"]) / limits["window_s"])
+    """The largest share of a window by which the air fell behind; None if the lab does not count it."""
+    shares = [
+        float(abs(of["behind_s"]) / of["window_s"]) for of in observed if of.get("behind_s") is not None
+    ]
+    if shares:
+        return max(shares)
     behind_s = counters.get("behind_s")
     if behind_s is None or not samples:
         return None
@@ -194,10 +204,10 @@ def spoiled_by_senders(facts: Mapping[str, Any]) -> dict[str, str]:
     return dict.fromkeys(("loss", "datagrams_lost"), why)
 
 
-def _overflow(counters: Mapping[str, Any], limits: Mapping[str, Any] | None) -> str | None:
+def _overflow(counters: Mapping[str, Any], observed: Sequence[Mapping[str, Any]]) -> str | None:
     """Whether queues overflowed in a run with late deliveries. A saturated sender fills its queue in any case."""
     slips = counters.get("slips")
-    if not slips or (limits or {}).get("saturated"):
+    if not slips or any(of.get("saturated") for of in observed):
         return None
     stations = [of for of in counters.values() if isinstance(of, Mapping)]
     drops = sum(of.get("drops_queue") or 0 for of in stations) + (counters.get("refused") or 0)

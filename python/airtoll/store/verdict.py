@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import zeros_allowed
-from airtoll.store.machine import aggregates, limit_of, spoiled_by_lateness, spoiled_by_senders
+from airtoll.store.machine import aggregates, limit_of, limits_in, spoiled_by_lateness, spoiled_by_senders
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
 from airtoll.study.factors import Transport
@@ -87,8 +87,8 @@ def verdict_of(
     }
     faults = (f"{probe}: {one_line(fault)}" for probe, m in measurements.items() for fault in m.faults)
     every = [sample for samples in measured.values() for sample in samples]
-    limits = next((m.facts["limits"] for m in measurements.values() if "limits" in m.facts), None)
-    spoiled = spoiled_by_lateness(every, counters, limits)
+    observed = [limits for m in measurements.values() for limits in limits_in(m.facts)]
+    spoiled = spoiled_by_lateness(every, counters, observed)
     for measurement in measurements.values():
         spoiled |= spoiled_by_senders(measurement.facts)
     delays = {sample.metric for sample in every if sample.unit == "ms"}
@@ -167,9 +167,9 @@ def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str
 
 def _limited(measurements: Mapping[str, Measurement], link: Mapping[str, Any]) -> Iterator[str]:
     for probe, measurement in measurements.items():
-        limits = measurement.facts.get("limits")
-        if limits and (why := limit_of(limits, aggregating=aggregates(link))) is not None:
-            yield f"{probe}: {why}"
+        for limits in limits_in(measurement.facts):
+            if (why := limit_of(limits, aggregating=aggregates(link))) is not None:
+                yield f"{probe}: {why}"
 
 
 def _saturated(counters: Mapping[str, Any]) -> Iterator[str]:
