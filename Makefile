@@ -1,9 +1,10 @@
 # make run       installs missing packages, builds, runs the quickstart study and prints the path of its report
 # make check     runs the linters and the fast tests of what changed since the last check
-# make test      runs everything that continuous integration runs
+# make test      runs all tests and linters, as continuous integration does
 # make test-long runs the exhaustive variants of the tests, too
 # make docs      builds the documentation site in target/site
 # make dist      builds the wheels and the source distribution in target/dist
+# make release VERSION=X.Y.Z    tests, commits, tags and builds a version; does not push
 
 PYTHON ?= python3
 VENV := .venv
@@ -114,10 +115,11 @@ CHANGED = $(foreach file,$(filter python/airtoll/%,$?),$(wildcard tests/$(basena
     $(foreach file,$(filter tests/%,$?),$(filter-out %.py,$(wildcard tests/$(call part,2,$(file)))))
 
 # The tests of the hardware use one core for minutes: they start first, beside everything that compiles. The tests in Rust
-# compile beside the Python packages, which use one core.
+# compile beside the Python packages, which use one core. The inner call of tested.sh runs before the tests.
 test: system-build system-run system-test system-guest system-peers system-rtl
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rtl test-rust guest lint docs test-miri
 	$(MAKE) --no-print-directory test-python
+	@tools/tested.sh $(shell tools/tested.sh)
 
 # Everything in `test`, and the exhaustive variants: every width of the hardware, more cases of each property.
 test-long: test
@@ -178,6 +180,9 @@ lint: build $(VENV)/.dev
 # The wheels and the source distribution, in target/dist.
 dist: $(VENV)/.dist
 	tools/dist.sh $(abspath $(VENV))/bin/python
+
+release: $(VENV)/.dist
+	$(VENV)/bin/python tools/release.py $(VERSION)
 
 bench: system-run build
 	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))
@@ -247,7 +252,7 @@ BUILD_PAGE := docs/measurements/build.md
 bench-build: system-bench build
 	$(VENV)/bin/python benches/build.py $(addprefix --stored ,$(wildcard $(BUILD_PAGE))) $(if $(WRITE),--write $(WRITE))
 
-.PHONY: FORCE build run check test test-long agent docs picture dist lint fuzz mutants clean guest rtl-tools rtl-synth-tools
+.PHONY: FORCE build run check test test-long agent docs picture dist release lint fuzz mutants clean guest rtl-tools rtl-synth-tools
 .PHONY: $(addprefix bench,-build -air -link -cards -papers -hosts -faults -decrypt -coverage -report -startup -agent \
     -studies -virtual) bench
 .PHONY: $(addprefix system-,build run test bench guest rtl armv8 peers) $(addprefix test-,rust armv8 miri python rtl)
