@@ -268,6 +268,9 @@ def word(found: Coverage | None) -> str:
 INTRODUCTION = """\
 # Coverage of the statistics
 
+t intervals reach their nominal coverage from three runs on, and bootstrap intervals are too narrow with
+few runs. A stopping rule that looks at the runs too early stops too early.
+
 This page measures by simulation how often the intervals and tests of airtoll are right.
 [Statistics](../explanation/statistics.md) lists the methods. Made by
 `make bench-coverage WRITE=docs/measurements/coverage.md`; seeds are fixed."""

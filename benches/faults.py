@@ -68,6 +68,8 @@ def introduction() -> str:
     """The title and the method."""
     return (
         "# Injected faults\n\n"
+        "After every injected fault, the study is complete, its last attempts are valid, and the machines and the\n"
+        "access point are as before.\n\n"
         "`make bench-faults WRITE=docs/measurements/faults.md` runs two studies of lab hosts on emulated air in\n"
         "virtual time. In one, a fault occurs in almost every run. The other is killed again and again and resumed.\n"
         "A script that enters the machine's namespaces replaces ssh, and a hook switches the access point. The bench\n"

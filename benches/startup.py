@@ -102,7 +102,9 @@ def _megabytes(path: Path) -> float:
 if __name__ == "__main__":
     publish(
         "How long commands take to start, and how large an installation is.",
-        f"# Start-up and size\n\nMade by `make bench-startup WRITE=docs/measurements/startup.md`. Times are medians of "
+        "# Start-up and size\n\n"
+        "Commands that measure nothing start within half a second, and an installation takes 0.3 to 0.5 GB.\n\n"
+        "Made by `make bench-startup WRITE=docs/measurements/startup.md`. Times are medians of "
         f"{REPEATS} runs. Sizes are MB (10^6 bytes) on disk, with compiled Python files, without pip and setuptools.",
         [commands, size],
     )
