@@ -39,7 +39,6 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["run"], 2, "Missing argument 'STUDY|DIR'; see airtoll run --help"),
         (["run", "--sideways"], 2, "No such option '--sideways'; see airtoll run --help"),
         (["sweep", "grid.toml", "--workers", "many"], 2, "Invalid value for '--workers'"),
-        (["simulate", "--dtim-period", "2"], 2, "--dtim-period was removed: it had no effect"),
         (["simulate", "--phy"], 2, "Option '--phy' requires an argument; see airtoll simulate --help"),
         (["simulate", "--path-loss", "{exponent = nan}"], 2, "exponent: nan is not a finite number"),
         (["plan", "small.toml", "--quik"], 2, "'--quik' (did you mean '--quick'?); see airtoll plan --help"),
@@ -56,7 +55,6 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["verify", "nowhere"], 2, "nowhere"),
         (["report", "."], 2, "."),
         (["plan", "broken.toml"], 2, "broken.toml: factors.security"),
-        (["plan", "removed.toml"], 2, "removed.toml: link.dtim_period: 'dtim_period' was removed"),
         (["run", "unprotected.toml", "--lab", "sim"], 2, "wpa_key_mgmt sae requires ieee80211w required"),
     ],
 )
@@ -67,7 +65,6 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
     study.with_name("broken.toml").write_text(broken)
     study.with_name("digits.toml").write_text("title = " + "9" * 5000)
     study.with_name("deep.json").write_text("[" * 100_000)
-    study.with_name("removed.toml").write_text(study.read_text() + "\n[link]\ndtim_period = 1\n")
     unprotected = '\n[link]\nwpa_key_mgmt = "sae"\nieee80211w = "disabled"\n'
     study.with_name("unprotected.toml").write_text(study.read_text() + unprotected)
     done = airtoll(*arguments)

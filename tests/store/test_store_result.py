@@ -24,7 +24,6 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.probes.base import Sample
 from airtoll.store import COLUMNS, SCHEMA_VERSION, FinishedRun, Result, Samples, default_directory
 from airtoll.store.origin import Origin
-from airtoll.study.factors import LATER_FACTORS
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SAMPLES = st.builds(
@@ -443,41 +442,25 @@ def test_a_group_of_runs_is_stored_completely_or_not_at_all(tmp_path: Path) -> N
     assert os.listdir(result.directory / "runs") == []
 
 
-def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: Path) -> None:
+def test_a_result_of_version_0_2_0_is_read_and_not_written(tmp_path: Path) -> None:
     plan = make_plan(2)
     with Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False) as result:
         result.write(make_record(plan.runs[0]), throughput_samples(), RAW)
     for path in [result.directory / "plan.json", *result.directory.glob("runs/*/run.json")]:
         old = json.loads(path.read_text())
-        old["schema_version"] = 1
-        cells = [run["cell"] for run in old.get("plan", {}).get("runs", [])] or [old["run"]["cell"]]
-        for cell in cells:
-            for name in LATER_FACTORS:
-                del cell[name]
-        for name in ("link", "stacks", "profiles"):
-            old.get("plan", {}).pop(name, None)
-        old.pop("machine", None)
+        old["schema_version"] = 4
+        made = old.get("plan", {})
+        for run in made.get("runs") or [old["run"]]:
+            del run["session"], run["attempt"]
+        for name in made.keys() - {"study", "method", "link", "stacks", "runs"}:
+            del made[name]
+        for name in made.get("method", {}).keys() & {"switching", "sessions", "retries", "rtt_pause"}:
+            del made["method"][name]
+        old.get("verdict", {}).pop("spoiled", None)
         path.chmod(0o644)
         path.write_text(json.dumps(old))
     again = Result.open(result.directory)
     assert again.plan == plan
     assert [record.run for record in again.records()] == [plan.runs[0]]
-    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 9"):
+    with pytest.raises(UsageError, match="it has schema version 4, this airtoll writes 9"):
         Result.resume(result.directory, STUDY, plan)
-
-
-@pytest.mark.parametrize(
-    ("version", "removed"), [(2, {"offered": None}), (3, {"dtim_period": 2}), (4, {"dtim_period": None})]
-)
-def test_a_plan_with_a_removed_key_of_the_link_is_read(
-    tmp_path: Path, version: int, removed: dict[str, int | None]
-) -> None:
-    plan = make_plan(2)
-    Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False).close()
-    path = tmp_path / "r" / "plan.json"
-    old = json.loads(path.read_text())
-    old["schema_version"] = version
-    old["plan"]["link"] |= removed
-    path.chmod(0o644)
-    path.write_text(json.dumps(old))
-    assert Result.open(tmp_path / "r").plan == plan

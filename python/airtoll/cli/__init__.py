@@ -477,21 +477,6 @@ for _command in (lab, hosts, compare, gate, import_, metrics, link, rtl):
     app.add_command(_command)
 
 
-_FORMER_OPTIONS: Final[dict[str, dict[str, str]]] = {}
-"""Options of earlier versions by command ("rtl report"), each with what became of it ("was renamed to --new")."""
-
-
-def _fate_of_option(command: str, option: str) -> str | None:
-    """Explain an option of an earlier version, or return None. Options of a scenario are the keys of `Scenario`."""
-    name = command.partition(" ")[2]
-    if name in ("simulate", "model"):
-        from airtoll.study.scenario import Scenario
-
-        fate = Scenario.FORMER.get(option.removeprefix("--").replace("-", "_"))
-        return fate and re.sub("'([a-z_]+)'", lambda new: f"--{new[1].replace('_', '-')}", fate)
-    return _FORMER_OPTIONS.get(name, {}).get(option)
-
-
 def main() -> None:
     """Entry point: every failure ends with one line on stderr and an exit status."""
     if isinstance(sys.stdout, TextIOWrapper):
@@ -509,8 +494,6 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "airtoll"
-        if isinstance(error, click.NoSuchOption) and (fate := _fate_of_option(command, error.option_name)):
-            _fail(f"{error.option_name} {fate}; see {command} --help", error.exit_code)
         message = re.sub(r"\. \(?Did you mean (.*)\?\)?$", r" (did you mean \1?)", error.format_message())
         _fail(f"{message.removesuffix('.')}; see {command} --help", error.exit_code)
     except AirtollError as error:

@@ -44,7 +44,7 @@ from airtoll.stats.independent import (
     independent_equivalence,
     independent_ratio,
 )
-from airtoll.stats.lookup import FORMER_METRICS, find_metric
+from airtoll.stats.lookup import find_metric
 from airtoll.stats.matched import (
     MatchedMean,
     MatchedRatio,
@@ -75,7 +75,6 @@ from airtoll.stats.units import ByUnit, by_unit
 __all__ = [
     "BCA_MIN_N",
     "BCA_RESAMPLES",
-    "FORMER_METRICS",
     "MARGIN_PERCENT",
     "METRICS",
     "Agreement",

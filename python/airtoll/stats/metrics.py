@@ -94,7 +94,6 @@ class Metric:
     numbers: tuple[Number, ...]  # its implementations; at most one applies to the samples of a run
     extreme: bool = False  # reports show its smallest and largest cost
     curve: bool = False  # reports fit a polynomial to it
-    former: tuple[str, ...] = ()  # names of the metric in earlier versions
 
     @property
     def probes(self) -> tuple[str, ...]:

@@ -115,9 +115,6 @@ class PlanRecord(_Record):
 
 RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
 
-_REMOVED_FROM_LINK: Final = frozenset({"offered", "dtim_period"})
-"""Keys of `plan.link` in earlier results: `offered` is a factor since version 3; `dtim_period` had no effect."""
-
 
 def spoiled_metrics(records: Iterable[RunRecord]) -> dict[str, Mapping[str, str]]:
     """The metrics of valid runs that do not count, by the id of the run."""
@@ -156,12 +153,6 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
             f"{name}: written by a newer airtoll (schema version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): update airtoll"
         )
-    plan = keys.get("plan") if isinstance(keys, dict) else None
-    link = plan.get("link") if isinstance(plan, dict) else None
-    if isinstance(link, dict) and (removed := link.keys() & _REMOVED_FROM_LINK):
-        for key in removed:
-            del link[key]
-        content = to_json(keys)
     try:
         return kind.model_validate_json(content, strict=True)
     except ValidationError as error:

@@ -27,7 +27,7 @@ from airtoll.study.factors import (
 )
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.phys import STREAMS_MAX
-from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
+from airtoll.study.probes import DEFAULT_PROBES, PROBES
 from airtoll.study.security import READY_MADE, Security, SecurityProfile, undeclared
 from airtoll.study.values import STATIONS_MAX, key_of
 
@@ -138,7 +138,7 @@ class Run(BaseModel):
 
 
 PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
-ProbeName = Annotated[str, *key_of(PROBES, FORMER_PROBES)]
+ProbeName = Annotated[str, *key_of(PROBES)]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]
 Switching = Literal["block", "session"]

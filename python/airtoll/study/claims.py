@@ -14,7 +14,7 @@ origin. `airtoll.report` tests both by the same statistics.
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,10 +28,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from airtoll.study.factors import FACTORS, FORMER_FACTORS
+from airtoll.study.factors import FACTORS
 from airtoll.study.probes import PROBES_OF
 from airtoll.study.quantity import PACKET_SIZE, Quantity, one_of, show
-from airtoll.study.values import PROBLEM, Former, Name, Title, key, key_of, name_of, number, switch
+from airtoll.study.values import PROBLEM, Name, Title, key, key_of, name_of, number, switch
 
 EQUAL_PERCENT: Final = 5.0
 """Changes within this limit count as equal, unless a claim has its own limit."""
@@ -151,7 +151,7 @@ _SIZE = Quantity("a size of a change", "%", "10 %", Decimal(0), Decimal(1_000_00
 _UP_TO = Annotated[int, *number(PACKET_SIZE, int)]
 _Kind = Literal["ordering", "equality", "trend", "interaction"]
 _Percent = Annotated[float, *number(_SIZE, float)]
-_Factor = Annotated[str, *key_of(FACTORS, FORMER_FACTORS)]
+_Factor = Annotated[str, *key_of(FACTORS)]
 
 
 def _scalar(value: Any) -> Any:
@@ -188,16 +188,12 @@ def _level(value: Any, factor: str | None, *, ends: bool = False) -> Any:
         _refuse(detail.get("ctx", {}).get("text", detail["msg"]))
 
 
-class _Levels(CellCondition):
-    FORMER: ClassVar[Former] = FORMER_FACTORS
-
-
 if TYPE_CHECKING:
-    Where = _Levels
+    Where = CellCondition
 else:
     Where = create_model(
         "Where",
-        __base__=_Levels,
+        __base__=CellCondition,
         __doc__="Cells: one level of each named factor.",
         **{
             name: (
@@ -213,8 +209,6 @@ class ClaimTable(BaseModel):
     """One claim of the study, which its report tests."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
-
-    FORMER: ClassVar[Former] = {}  # keys of earlier versions
 
     kind: Annotated[_Kind, *name_of(_Kind)] = Field(
         description=f"Form of the claim: {one_of(get_args(_Kind))}."

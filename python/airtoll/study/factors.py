@@ -30,7 +30,6 @@ from airtoll.study.values import (
     Streams,
     key_of,
     name_of,
-    renamed,
     setting,
 )
 
@@ -130,7 +129,6 @@ class Factor:
     column: str = ""  # header of its CSV column, if not the name
     named: Mapping[str, str] = field(default_factory=dict)  # report texts of levels
     phrase: str = "{}"  # report text of a level that is not in `named`
-    former: tuple[str, ...] = ()  # names of the factor in earlier versions
 
     def levels(self) -> tuple[Any, Any]:
         """Type and field of the key in [factors], for pydantic."""
@@ -380,13 +378,6 @@ FACTORS: Final[Mapping[str, Factor]] = {
     )
 }
 """Every factor by name, in the order of a study file."""
-
-FORMER_FACTORS: Final[dict[str, str]] = {
-    former: became
-    for name, factor in FACTORS.items()
-    for former, became in renamed(name, factor.former).items()
-}
-"""The names of factors in earlier versions."""
 
 LATER_FACTORS: Final[Mapping[str, Any]] = {
     name: factor.default for name, factor in FACTORS.items() if not factor.first_version

@@ -6,10 +6,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from airtoll.study.cell import Cell
-from airtoll.study.factors import FORMER_FACTORS, UNKNOWN, level_text
+from airtoll.study.factors import UNKNOWN, level_text
 from airtoll.study.quantity import Quantity, one_of, plain_number, show
 from airtoll.study.schema import QuickFactors
-from airtoll.study.values import did_you_mean, fate_of
+from airtoll.study.values import did_you_mean
 
 AUTO_RATE: Final = "auto"
 """The rate of a link whose stations choose it per frame. Only imported results may have it, never a study."""
@@ -27,8 +27,6 @@ CELL_FACTORS: Final = tuple(Cell.model_fields)
 
 def check_factor(name: str) -> str:
     """Return the name if it is a factor's. Raises ValueError, with the known factors."""
-    if (fate := fate_of(name, FORMER_FACTORS)) is not None:
-        raise ValueError(fate)
     if name not in CELL_FACTORS:
         raise ValueError(
             f"{show(name)} is not a factor; known factors: {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"

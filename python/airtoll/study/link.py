@@ -4,7 +4,7 @@ A missing key keeps the lab's own value, which the run's record contains.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,7 +13,6 @@ from airtoll.study.claims import Where
 from airtoll.study.quantity import is_finite, one_of, show
 from airtoll.study.security import KeyManagement, KeyManagements, ManagementFrameProtection, SecurityProfile
 from airtoll.study.values import (
-    Former,
     Title,
     did_you_mean,
     integer,
@@ -100,8 +99,6 @@ def _path_loss(value: Any) -> PathLoss | None:
 class _Settings(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    FORMER: ClassVar[Former] = {}  # keys of earlier versions
-
     def given(self) -> dict[str, Any]:
         """The keys that are set, with their values."""
         return self.model_dump(exclude_none=True)
@@ -186,8 +183,6 @@ class SocketSettings(_Settings):
 
 class MediumSettings(TcpSettings):
     """Settings of the medium and its stations, in real and in virtual time."""
-
-    FORMER: ClassVar[Former] = {"dtim_period": "was removed: it had no effect on any measurement"}
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = setting(
         "PHY preamble of DSSS frames in the 2.4 GHz band: long or short.", "PHY"
@@ -345,11 +340,6 @@ class LinkSettings(MediumSettings, SocketSettings):
     where: Annotated[tuple[LinkWhere, ...], tables("link.where")] = Field(
         default=(), description="Tables with other settings for some cells."
     )
-
-    FORMER: ClassVar[Former] = {
-        "offered": "is a factor now: write it in [factors]",
-        **MediumSettings.FORMER,
-    }
 
     def given(self) -> dict[str, Any]:
         """The keys that are set in every cell, with their values."""

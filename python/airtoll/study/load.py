@@ -12,7 +12,7 @@ from airtoll.study import rules
 from airtoll.study.quantity import in_utf8, one_line, one_of, show
 from airtoll.study.schema import TABLES, StudyFile
 from airtoll.study.toml import read_toml
-from airtoll.study.values import PROBLEM, did_you_mean, fate_of
+from airtoll.study.values import PROBLEM, did_you_mean
 
 
 class Study(StudyFile):
@@ -89,8 +89,6 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
 
 def _unknown_key(where: tuple[str, ...]) -> str:
     *table, key = where
-    if (fate := fate_of(key, TABLES[tuple(table)].FORMER)) is not None:
-        return fate
     here = list(TABLES[tuple(table)].model_fields)
     elsewhere = [
         f"[{'.'.join(path)}]" for path, model in TABLES.items() if path and key in model.model_fields

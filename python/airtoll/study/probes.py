@@ -10,7 +10,6 @@ from typing import Final
 
 from airtoll.clock import Clock
 from airtoll.study.quantity import one_of
-from airtoll.study.values import renamed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,6 @@ class ProbeEntry:
     measures: str = ""  # text of reports for its measurements; "": its name
     metrics: tuple[str, ...] = ()  # metrics of `airtoll.stats` that it records
     only_on_hosts: tuple[str, ...] = ()  # of those, the metrics that its model in lab sim does not give
-    former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
 
 _OF_MACHINES: Final = (
@@ -179,8 +177,3 @@ def lacks(metric: str, probes: Collection[str], lab: str, clock: Clock) -> str |
 
 DEFAULT_PROBES: Final = ("throughput", "rtt")
 """The probes of a study that names none."""
-
-FORMER_PROBES: Final[dict[str, str]] = {
-    former: became for name, entry in PROBES.items() for former, became in renamed(name, entry.former).items()
-}
-"""The names of probes in earlier versions."""

@@ -8,7 +8,7 @@ has the standard's tables.
 import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -22,7 +22,6 @@ from airtoll.study.values import (
     PROBLEM,
     Bandwidth,
     Duration,
-    Former,
     Rate,
     Seed,
     SimulatedSize,
@@ -30,7 +29,6 @@ from airtoll.study.values import (
     Streams,
     Warmup,
     did_you_mean,
-    fate_of,
     key,
     name_of,
     number,
@@ -61,8 +59,6 @@ def _hears(value: Any) -> Matrix:
 
 class Scenario(MediumSettings):
     """One simulation. The medium chooses the values of keys that have no default and are not set."""
-
-    FORMER: ClassVar[Former] = {**MediumSettings.FORMER, **factors.FORMER_FACTORS}
 
     phy: factors.PhyLevel = factors.PHY.spoken()
     rate: Rate | None = factors.RATE.spoken()
@@ -209,7 +205,7 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
     for word in words:
         if word not in Scenario.model_fields:
             hint = did_you_mean(word, Scenario.model_fields)
-            raise WordError(word, fate_of(word, Scenario.FORMER) or f"unknown key{hint}")
+            raise WordError(word, f"unknown key{hint}")
     try:
         return Scenario.model_validate(dict(words))
     except ValidationError as error:

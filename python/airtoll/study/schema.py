@@ -5,7 +5,7 @@ docs/reference/study.schema.json derives only from these models:
 """
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -14,7 +14,7 @@ from pydantic_core import core_schema
 from airtoll.clock import ClockChoice
 from airtoll.study import cell
 from airtoll.study.claims import ClaimTable, Where
-from airtoll.study.factors import FACTORS, FORMER_FACTORS
+from airtoll.study.factors import FACTORS
 from airtoll.study.link import LinkSettings, LinkWhere, Stack
 from airtoll.study.probes import DEFAULT_PROBES, PROBES, PROBES_OF
 from airtoll.study.quantity import one_of
@@ -23,7 +23,6 @@ from airtoll.study.values import (
     LEVELS,
     Confidence,
     Duration,
-    Former,
     LabName,
     Name,
     Percent,
@@ -50,13 +49,9 @@ Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 class _Table(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
-    FORMER: ClassVar[Former] = {}  # keys of earlier versions
-
 
 class Levels(_Table):
     """The levels of factors. The tables of factors derive from the declarations in `airtoll.study.factors`."""
-
-    FORMER: ClassVar[Former] = FORMER_FACTORS
 
     if TYPE_CHECKING:
 

@@ -6,7 +6,7 @@ profiles without these keys, and `SecurityProfile.on` derives the rest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, get_args
+from typing import Annotated, Any, Final, Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,11 +14,9 @@ from airtoll.study.quantity import one_of, show
 from airtoll.study.values import (
     FORGEABLE,
     NAME_PATTERN,
-    Former,
     Title,
     Validated,
     did_you_mean,
-    fate_of,
     integer,
     is_name,
     key,
@@ -116,8 +114,6 @@ class SecurityProfile(BaseModel):
     """How a network is protected, in hostapd's words. Missing keys are as in [link], or derived from the others."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
-
-    FORMER: ClassVar[Former] = {}  # keys of earlier versions
 
     title: Title | None = Field(default=None, description="Text that explains the profile in reports.")
     wpa_key_mgmt: KeyManagements | None = Field(
@@ -330,8 +326,8 @@ def not_ready_made(name: object, own: Iterable[str] = (), or_else: str = "") -> 
 
 
 def _name(value: Any) -> str:
-    if (fate := fate_of(value, FORGEABLE)) is not None:
-        raise ValueError(fate)
+    if isinstance(value, str) and (why := FORGEABLE.get(value)):
+        raise ValueError(f"{show(value)} {why}")
     if not isinstance(value, str) or not is_name(value):
         raise ValueError(undeclared(value))
     return value

@@ -59,25 +59,6 @@ def setting(text: str, panel: str, metavar: str | None = "NAME", *, default: Any
     return Field(default=default, description=text, json_schema_extra=Option(panel, metavar))
 
 
-Former = Mapping[str, str]
-"""Names of earlier versions, each with what became of it. Both together make a sentence."""
-
-
-def renamed_to(new: str) -> str:
-    """A phrase for `Former`: the name has a new spelling."""
-    return f"was renamed to {show(new)}"
-
-
-def renamed(new: str, former: Iterable[str]) -> dict[str, str]:
-    """The former names of one declaration, as a table."""
-    return dict.fromkeys(former, renamed_to(new))
-
-
-def fate_of(name: object, former: Former) -> str | None:
-    """A sentence about a former name, or None if the name never existed."""
-    return f"{show(name)} {former[name]}" if isinstance(name, str) and name in former else None
-
-
 def _refuse(text: str, **where: int) -> NoReturn:
     raise PydanticCustomError(PROBLEM, "{text}", {"text": text, **where})
 
@@ -94,16 +75,20 @@ def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Va
     return PlainValidator(validate), WithJsonSchema(schema or {})
 
 
-def name_of(literal: Any, never: Former | None = None) -> Validated:
-    """One of the names. `never` has former names, and names that users may expect, with why they are not allowed."""
-    return key_of(dict.fromkeys(get_args(literal)), never)
+def name_of(literal: Any) -> Validated:
+    """One of the names."""
+    return key_of(dict.fromkeys(get_args(literal)))
 
 
 def key_of(
-    known: Mapping[str, Any], never: Former | None = None, aliases: Mapping[str, str] | None = None
+    known: Mapping[str, Any],
+    refused: Mapping[str, str] | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> Validated:
-    """One of the keys of a table of declarations, as of the time of the check. `aliases` has further names of the keys,
-    in the form of `normal`.
+    """One of the keys of a table of declarations, as of the time of the check.
+
+    `refused` has names that users may expect, each with the reason why it is not allowed, as the rest of a sentence.
+    `aliases` has further names of the keys, in the form of `normal`.
     """
 
     def parse(value: Any) -> str:
@@ -112,8 +97,8 @@ def key_of(
             return value
         if isinstance(value, str) and (meant := (aliases or {}).get(normal(value))):
             return meant
-        if (fate := fate_of(value, never or {})) is not None:
-            raise ValueError(fate)
+        if isinstance(value, str) and (why := (refused or {}).get(value)):
+            raise ValueError(f"{show(value)} {why}")
         hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
         raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
 

@@ -15,7 +15,7 @@ from airtoll.study.factors import CRYPTO_AT
 from airtoll.study.quantity import one_line, show
 from airtoll.study.scenario import Scenario, WordError, read_scenario, unused_processor
 from airtoll.study.toml import read_toml
-from airtoll.study.values import did_you_mean, fate_of
+from airtoll.study.values import did_you_mean
 
 CELLS_MAX = 250_000
 
@@ -127,8 +127,7 @@ def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
             if word not in Scenario.model_fields:
                 known = [*Scenario.model_fields, *_KEYS]
                 where = at if word in table else ""
-                fate = fate_of(word, Scenario.FORMER)
-                raise WordError(f"{where}{one_line(word)}", fate or f"unknown key{did_you_mean(word, known)}")
+                raise WordError(f"{where}{one_line(word)}", f"unknown key{did_you_mean(word, known)}")
         for word in Scenario.model_fields:  # in this order, independent of the file's
             if word in given:
                 levels[word] = _levels(word, given[word], at if word in table else "")
