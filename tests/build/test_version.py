@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from airtoll import _rust
 from airtoll.cli import app
-from airtoll.store.records import Versions
 
 ROOT = Path(__file__).parents[2]
 BUILD_SCRIPT = "crates/airtoll-py/build.rs"
@@ -192,10 +191,6 @@ def test_version_names_the_commit() -> None:
     assert told == f"airtoll {_rust.VERSION}\n"
     if (ROOT / ".git").exists():
         assert re.fullmatch(r"airtoll [0-9.]+\+g[0-9a-f]{12,40}(\.dirty)?\n", told)
-
-
-def test_records_name_the_same_version_as_the_command() -> None:
-    assert Versions.current({}).airtoll == _rust.VERSION
 
 
 def test_the_citation_names_the_version_of_the_package() -> None:

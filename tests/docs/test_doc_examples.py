@@ -21,7 +21,7 @@ from typing import Any
 import click
 import pytest
 from command_here import exit_status
-from doc_pages import DOCS, PAGES, ROOT, Fence, fences, generated, name_of, prose
+from doc_pages import DOCS, PAGES, Fence, fences, generated, name_of, prose
 
 from airtoll._rust import check_scenario
 from airtoll.cli import app
@@ -257,7 +257,3 @@ def test_toml_examples_are_valid(fence: Fence, tmp_path: Path) -> None:
 def test_the_larger_grid_is_as_large_as_the_guide_says() -> None:
     cells = len(load_grid(DOCS / "how-to/sweep-example.toml", check_scenario).cells)
     assert f"larger grid of {cells} cells" in (DOCS / "how-to/run-a-sweep.md").read_text(encoding="utf-8")
-
-
-def test_the_readme_is_checked() -> None:
-    assert ROOT / "README.md" in PAGES

@@ -48,7 +48,6 @@ def test_code_names_only_pages_that_exist() -> None:
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".py", ".rs", ".toml", ".v", ".md") and "target" not in path.parts
     ]
-    assert len(sources) > 100
     for path in sources:
         for named in re.findall(
             r"(?<![\w/-])docs/[\w/-]+\.(?:md|json|toml|png)", path.read_text(encoding="utf-8")

@@ -9,9 +9,6 @@ from pydantic import ValidationError
 from airtoll.errors import UsageError
 from airtoll.published import METRICS, UNITS, Point, Publication, implied_points, names, published
 from airtoll.published.publication import ComparisonClaim
-from airtoll.published.words import FACTORS
-from airtoll.study import FACTORS as STUDY_FACTORS
-from airtoll.study import Cell
 
 STUDIES = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
 each_study = pytest.mark.parametrize("study", STUDIES)
@@ -50,11 +47,6 @@ def test_ids_are_unique(study: str) -> None:
         *publication.settings,
     )
     assert len({item.id for item in every}) == len(every)
-
-
-def test_conditions_have_the_factors_of_study_files_and_the_operating_system() -> None:
-    assert set(FACTORS) - {"stack"} <= set(STUDY_FACTORS)
-    assert set(STUDY_FACTORS) <= set(Cell.model_fields)
 
 
 @each_study

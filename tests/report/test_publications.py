@@ -105,7 +105,7 @@ def test_the_page_lists_the_inconsistencies_of_the_paper(paper: BesidePublicatio
     directory = paper.data.directory
     page = write_report(Result.open(directory), directory).html.read_text()
     assert f"own numbers ({len(paper.inconsistencies)})" in page
-    assert len(paper.inconsistencies) > 5
+    assert paper.inconsistencies
     assert published("kolahi-11ac").title in page
 
 

@@ -1,7 +1,5 @@
 """Computation of the number of a run from its samples."""
 
-import ast
-import inspect
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
 from airtoll.probes import Sample
-from airtoll.stats import METRICS, metrics, per_run
+from airtoll.stats import METRICS, per_run
 from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
 from airtoll.store import Samples
 from airtoll.study.probes import PROBES_OF
@@ -260,20 +258,6 @@ def test_energy_per_payload_is_that_of_all_machines_over_what_the_receiver_got()
     assert found["r1/energy_per_gbit"] == pytest.approx(30 / 0.05)  # 30 W at 0.05 Gbit/s
     assert "r1/energy_per_gbit" not in numbers(*throughput)  # no RAPL
     assert "r1/energy_per_gbit" not in numbers(*energy)
-
-
-def test_every_metric_is_declared_once() -> None:
-    """A second declaration of a name would silently replace the first."""
-    (declared,) = [
-        node.value
-        for node in ast.parse(inspect.getsource(metrics)).body
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "METRICS"
-    ]
-    assert isinstance(declared, ast.DictComp)
-    listed = eval(  # noqa: S307  (the module's own source)
-        compile(ast.Expression(declared.generators[0].iter), "metrics", "eval"), vars(metrics)
-    )
-    assert [metric.name for metric in listed] == list(METRICS)
 
 
 def test_the_probes_record_every_metric() -> None:

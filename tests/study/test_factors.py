@@ -7,7 +7,7 @@ import pytest
 from airtoll.published.words import Condition
 from airtoll.study import Cell, Scenario
 from airtoll.study.factors import FACTORS, LATER_FACTORS, Factor
-from airtoll.study.schema import Factors, QuickFactors
+from airtoll.study.schema import QuickFactors
 
 each = pytest.mark.parametrize("factor", FACTORS.values(), ids=FACTORS)
 
@@ -32,13 +32,6 @@ def test_a_cell_takes_type_and_default_from_the_declaration(factor: Factor) -> N
     assert field.is_required() == factor.first_version
     if not factor.first_version:
         assert field.default == LATER_FACTORS[factor.name] == factor.default
-
-
-@each
-def test_both_tables_of_a_study_have_the_factor(factor: Factor) -> None:
-    assert Factors.model_fields[factor.name].description == factor.text
-    assert Factors.model_fields[factor.name].is_required() == (factor.default is None)
-    assert QuickFactors.model_fields[factor.name].default is None
 
 
 @each

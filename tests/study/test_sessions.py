@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_study import make_study
 
 from airtoll.errors import UsageError
-from airtoll.study import FACTORS, Plan, Study, describe, expand, find_study, load_study, switches
+from airtoll.study import Plan, Study, describe, expand, find_study, load_study, switches
 from airtoll.study.cell import Run
 from airtoll.study.factors import AP_FACTORS
 from airtoll.study.schema import Quick
@@ -131,7 +131,6 @@ def test_where_udp_takes_its_load_from_tcp_the_blocks_of_both_are_the_same() -> 
 
 def test_the_security_the_phy_and_the_width_are_settings_of_the_access_point() -> None:
     assert AP_FACTORS == ("security", "phy", "bandwidth")
-    assert set(AP_FACTORS) == {name for name, factor in FACTORS.items() if factor.at_access_point}
 
 
 def test_a_round_is_a_replicate_or_a_block_of_sessions() -> None:

@@ -143,7 +143,3 @@ def test_schema_and_loader_agree(tmp_path: Path, where: str, value: object, righ
     else:
         with pytest.raises(UsageError):
             load_study(path)
-
-
-def test_studies_are_shipped() -> None:
-    assert "quickstart" in [path.stem for path in shipped_studies()]

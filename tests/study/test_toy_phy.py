@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from airtoll import _rust
-from airtoll.study.factors import PHY, RATE
 from airtoll.study.phys import PHYS
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -70,14 +68,6 @@ def test_scenarios_and_errors_know_the_toy(told: dict[str, object]) -> None:
     assert (wire["phy"], wire["rate"], wire["bandwidth"]) == ("toy", "mcs1", 320)
     assert told["refusal"] == "phy: 'he' is not allowed; use dsss, ofdm, erp, ht, vht or toy"
     assert told["medium"] == "phy: 'toy' is not one of dsss, ofdm, erp, ht, vht"
-
-
-def test_phy_levels_equal_the_declarations_in_rust() -> None:
-    assert PHY.choices() == tuple(phy.word for phy in _rust.phys())
-    for phy in _rust.phys():
-        assert phy.usual_rate in phy.rates
-        assert phy.amendment in PHY.text
-        assert phy.word in RATE.text
 
 
 @pytest.mark.parametrize("phy", PHYS)
