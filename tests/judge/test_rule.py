@@ -30,6 +30,11 @@ from airtoll.judge import ClaimRule, Rule, parse_rule, read_rules
             "cost(rtt) <= 0.2 ms of gcmp256",
             ("cost", "rtt", "<=", 0.2, False, {"security": "gcmp256"}, "interval"),
         ),
+        (
+            "responsiveness_up >= 1000 1/min",
+            ("value", "responsiveness_up", ">=", 1000.0, False, {}, "interval"),
+        ),
+        ("energy <= 5J", ("value", "energy", "<=", 5.0, False, {}, "interval")),
         ("cost(cpu_system) <= 5 %", ("cost", "cpu_system", "<=", 5.0, False, {}, "interval")),
         (
             "change(throughput) >= -2 % against baseline",

@@ -348,9 +348,10 @@ _UNITS: Final[Mapping[str, tuple[str, tuple[tuple[str, Decimal], ...]]]] = {
     "dB": ("25 dB", ()),
     "dBm": ("-90 dBm", ()),
 }
-"""An example and further units, by the unit in which a metric is shown."""
+"""An example and further units, by the unit in which a metric is shown. Other units have no further units."""
 
 
 def _quantity(metric: Metric) -> Quantity:
-    example, units = _UNITS[metric.display_unit]
-    return Quantity(f"a value of {metric.name}", metric.display_unit, example, -_MOST, _MOST, units=units)
+    unit = metric.display_unit
+    example, units = _UNITS.get(unit, (f"2 {unit}", ()))
+    return Quantity(f"a value of {metric.name}", unit, example, -_MOST, _MOST, units=units)

@@ -1,8 +1,8 @@
-"""The metrics, each declared once, in `METRICS`.
+"""The metrics, each declared in one row of `METRICS`.
 
-A declaration contains the unit, the format of values, which direction is better, which probes record the samples, and
-how the samples of a run become its one number. Tables, charts and the reference page of the metrics derive from these
-declarations.
+A row contains the unit, the format of values, which direction is better, and the functions that compute the one number
+of a run from its samples. `airtoll.study.probes` declares which probes record the samples. Tables, charts, CSV files
+and the reference page of the metrics derive from both.
 
 Only samples of the phase "measure" count. A sample without a value was not measured and is ignored. A run in which no
 sample has a value has no number for that metric. If several probes of a run record a metric, only the samples of the
@@ -12,11 +12,11 @@ records it as a single sample.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from airtoll.errors import AirtollError
-from airtoll.study.probes import P99_OF, PROBES_OF
+from airtoll.study.probes import P99_OF, PROBES, PROBES_OF
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,21 +77,32 @@ Number = Callable[[Measured, str], float | None]
 """The number of a run for the metric of that name; None without samples."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Units(NamedTuple):
+    """The unit of samples and of a run's number, and that of tables and figures."""
+
+    unit: str
+    display_unit: str
+    scale: float  # value in display_unit = value in unit * scale
+    decimals: int  # digits after the point in display_unit
+    better: Better
+
+
+@dataclass(frozen=True)
 class Metric:
-    """A metric. `unit` is the unit of samples and of a run's number, `display_unit` that of tables and figures."""
+    """A metric: a row of the table `METRICS`. The fields from `unit` to `better` are those of `Units`."""
 
     name: str
     title: str
     short: str  # title for narrow columns
     unit: str
     display_unit: str
-    scale: float = 1.0  # value in display_unit = value in unit * scale
-    decimals: int  # digits after the point in display_unit
+    scale: float
+    decimals: int
     better: Better
-    main: bool = True  # False: omitted from brief tables
-    definition: str  # how a run's samples become its number, for readers
     numbers: tuple[Number, ...]  # its implementations; at most one applies to the samples of a run
+    definition: str  # how a run's samples become its number, for readers
+    _: KW_ONLY
+    main: bool = True  # False: omitted from brief tables
     extreme: bool = False  # reports show its smallest and largest cost
     curve: bool = False  # reports fit a polynomial to it
 
@@ -128,6 +139,10 @@ def _mean_size(rows: Rows) -> float:
     return float(abs(rows.value).sum()) / len(rows)
 
 
+def _total(rows: Rows) -> float:
+    return float(rows.value.sum())
+
+
 def _median(rows: Rows) -> float:
     return _quantile(rows, 0.5)
 
@@ -156,6 +171,29 @@ def _quantile(rows: Rows, share: float) -> float:
     return below + (above - below) * (place - math.floor(place))
 
 
+def _received(rows: Rows) -> float | None:
+    """Received rate. The sender's samples are excluded: they measure the data passed to its own stack."""
+    for direction, receiver in _RECEIVER.items():
+        rows = rows.where(~rows.direction.equal(direction) | rows.endpoint.equal(receiver))
+    means = _weighted_means(rows, rows.direction.codes)
+    return sum(means) if means else None
+
+
+def _sum(rows: Rows) -> float:
+    """Sum over all stations and directions, each by its reporting end."""
+    return sum(_weighted_means(rows, rows.endpoint.codes * len(rows.direction.words) + rows.direction.codes))
+
+
+def _busiest(rows: Rows) -> float:
+    """The largest of the endpoints' weighted means."""
+    return max(_weighted_means(rows, rows.endpoint.codes))
+
+
+def _weighted_means(rows: Rows, keys: "NDArray[np.uint32]") -> list[float]:
+    """The weighted means of the groups of samples with equal keys."""
+    return [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
+
+
 def _of(number: Callable[[Rows], float | None], samples: str | None = None, way: str | None = None) -> Number:
     """A number from the samples named like the metric, or named `samples`, of one direction or of all."""
 
@@ -168,46 +206,9 @@ def _of(number: Callable[[Rows], float | None], samples: str | None = None, way:
     return of_run
 
 
-def _received(measured: Measured, metric: str) -> float | None:
-    """Received rate. The sender's samples are excluded: they measure the data passed to its own stack."""
-    if (rows := measured.known.get(metric)) is None:
-        return None
-    for direction, receiver in _RECEIVER.items():
-        rows = rows.where(~rows.direction.equal(direction) | rows.endpoint.equal(receiver))
-    return _sum_of_means(rows, rows.direction.codes)
-
-
-def _sum(measured: Measured, metric: str) -> float | None:
-    """Sum over all stations and directions, each by its reporting end."""
-    if (rows := measured.known.get(metric)) is None:
-        return None
-    return _sum_of_means(rows, rows.endpoint.codes * len(rows.direction.words) + rows.direction.codes)
-
-
-def _sum_of_means(rows: Rows, keys: "NDArray[np.uint32]") -> float | None:
-    """The sum of the weighted means of the groups of samples with equal keys."""
-    means = [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
-    return sum(means) if means else None
-
-
-def _busiest(measured: Measured, metric: str) -> float | None:
-    """The largest of the endpoints' weighted means."""
-    if (rows := measured.known.get(metric)) is None:
-        return None
-    keys = rows.endpoint.codes
-    means = [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
-    return max(means, default=None)
-
-
-def _energy_j(measured: Measured, metric: str) -> float | None:
-    """Energy of all machines together."""
-    rows = measured.known.get(metric)
-    return float(rows.value.sum()) if rows else None
-
-
 def _energy_per_gbit(measured: Measured, metric: str) -> float | None:  # noqa: ARG001  (as every number)
     """Mean power of all machines over the throughput: both are of the same window."""
-    energy, bit_per_s = measured.known.get("energy"), _received(measured, "throughput")
+    energy, bit_per_s = measured.known.get("energy"), _of(_received)(measured, "throughput")
     if not energy or not bit_per_s:
         return None
     power_w = float((energy.value / energy.dur_ns * 1e9).sum())
@@ -227,7 +228,7 @@ def _lost(tools: tuple[str, ...], way: str | None = None) -> Number:
         rows = rows.where(rows.probe.equal(tool))
         if way is not None:
             rows = rows.where(rows.direction.equal(way))
-        found = float(rows.value.sum())  # NaN if a count is missing
+        found = _total(rows)  # NaN if a count is missing
         return found if rows and not math.isnan(found) else None
 
     def of_run(measured: Measured, metric: str) -> float | None:  # noqa: ARG001  (as every number)
@@ -237,443 +238,136 @@ def _lost(tools: tuple[str, ...], way: str | None = None) -> Number:
     return of_run
 
 
-def _time(
-    name: str,
-    title: str,
-    short: str,
-    definition: str,
-    *numbers: Number,
-    main: bool = True,
-    extreme: bool = False,
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=short,
-        unit="ms",
-        display_unit="ms",
-        decimals=3,
-        better="lower",
-        main=main,
-        definition=definition,
-        numbers=numbers,
-        extreme=extreme,
-    )
+_BIT_RATE = Units("bit/s", "Mbit/s", 1e-6, 2, "higher")
+_FTP_RATE = Units("byte/s", "kbyte/s", 1e-3, 1, "higher")
+_PER_MINUTE = Units("1/min", "1/min", 1.0, 0, "higher")
+_TIME = Units("ms", "ms", 1.0, 3, "lower")
+_CPU_TIME = Units("us", "us", 1.0, 3, "lower")
+_PERCENT = Units("%", "%", 1.0, 2, "lower")
+_SHARE = Units("1", "%", 100.0, 3, "lower")
 
+_AS_SAMPLED, _MEDIAN, _WEIGHTED = (_of(_mean),), (_of(_median),), (_of(_weighted_mean),)
 
-def _cpu(
-    name: str,
-    title: str,
-    short: str,
-    whole: str,
-    *,
-    main: bool = True,
-    extreme: bool = False,
-    number: Number | None = None,
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=short,
-        unit="%",
-        display_unit="%",
-        decimals=2,
-        better="lower",
-        main=main,
-        definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
-        numbers=(number or _of(_weighted_mean),),
-        extreme=extreme,
-    )
+_CPU = "CPU time over elapsed time while throughput is measured"
+_ALL_CORES = f"{_CPU}; all cores together = 100 %"
+_ONE_CORE = f"{_CPU}; one core = 100 %"
+_FTP = "; 1 kbyte = 1000 byte; stations and directions add up"
+_RAPL = "; not measured on machines without readable RAPL"
+_BY_ENGINE = ", by the engine on one core, one frame at a time"
+_PRINTED = f"the lanes as Hayajneh et al. print them, whose frames can be forged{_BY_ENGINE}"
 
-
-def _energy(name: str, title: str, unit: str, definition: str, number: Number) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=title,
-        unit=unit,
-        display_unit=unit,
-        decimals=2,
-        better="lower",
-        main=False,
-        definition=f"{definition}; not measured on machines without readable RAPL",
-        numbers=(number,),
-    )
-
-
-def _ftp(
-    name: str, title: str, short: str, definition: str, *, main: bool = True, curve: bool = False
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=short,
-        unit="byte/s",
-        display_unit="kbyte/s",
-        scale=1e-3,
-        decimals=1,
-        better="higher",
-        main=main,
-        definition=f"{definition}; 1 kbyte = 1000 byte; stations and directions add up",
-        numbers=(_sum,),
-        curve=curve,
-    )
-
-
-_PRINTED = "the lanes as Hayajneh et al. print them, whose frames can be forged"
-
-
-def _part(name: str, title: str, definition: str) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=title,
-        unit="us",
-        display_unit="us",
-        decimals=3,
-        better="lower",
-        main=False,
-        definition=f"{definition}, by the engine on one core, one frame at a time",
-        numbers=(_of(_mean),),
-    )
-
-
-def _percent(
-    name: str,
-    title: str,
-    short: str,
-    definition: str,
-    *numbers: Number,
-    unit: str = "%",
-    decimals: int = 2,
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        short=short,
-        unit=unit,
-        display_unit="%",
-        scale=100.0 if unit == "1" else 1.0,
-        decimals=decimals,
-        better="lower",
-        main=False,
-        definition=definition,
-        numbers=numbers,
-    )
-
-
-def _radio(
-    name: str,
-    title: str,
-    unit: str,
-    definition: str,
-    *,
-    display: tuple[str, float] | None = None,
-    better: Better = "higher",
-) -> Metric:
-    display_unit, scale = display or (unit, 1.0)
-    return Metric(
-        name=name,
-        title=title,
-        short=title,
-        unit=unit,
-        display_unit=display_unit,
-        scale=scale,
-        decimals=1,
-        better=better,
-        main=False,
-        definition=definition,
-        numbers=(_of(_weighted_mean),),
-    )
-
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            name="throughput",
-            title="Throughput",
-            short="Throughput",
-            unit="bit/s",
-            display_unit="Mbit/s",
-            scale=1e-6,
-            decimals=2,
-            better="higher",
-            definition="payload that reached the receiver, mean over the intervals weighted by their lengths",
-            numbers=(_received,),
-            extreme=True,
-            curve=True,
-        ),
-        _time(
-            "rtt",
-            "Round-trip time",
-            "RTT",
-            "median of the round trips",
-            _of(_median),
-            extreme=True,
-        ),
-        _time(
-            "rtt_p99",
-            "Round-trip time, 99th percentile",
-            "RTT p99",
-            f"99th percentile of the round trips, if there are at least {P99_MIN_ROUND_TRIPS}",
-            _of(_p99, P99_OF["rtt_p99"]),
-            _of(_mean),
-            main=False,
-        ),
-        _time(
-            "rtt_sockperf",
-            "Round-trip time by sockperf",
-            "RTT sockperf",
-            "median of the round trips by sockperf, a cross-check of the round-trip time; only IPv4",
-            _of(_median),
-            main=False,
-        ),
-        _time(
-            "rtt_loaded",
-            "Round-trip time under load",
-            "Loaded RTT",
-            "median of the round trips while other traffic loads the link",
-            _of(_median),
-            main=False,
-        ),
-        *(
-            metric
-            for way in _WAYS
-            for metric in (
-                Metric(
-                    name=f"responsiveness_{way}",
-                    title=f"Responsiveness under load, {way}",
-                    short=f"RPM {way}",
-                    unit="1/min",
-                    display_unit="1/min",
-                    decimals=0,
-                    better="higher",
-                    definition="round trips per minute under load (draft-ietf-ippm-responsiveness, without TLS)",
-                    numbers=(_of(_mean, "responsiveness", way),),
-                    extreme=True,
-                ),
-                _time(
-                    f"response_time_{way}",
-                    f"Response time under load, {way}",
-                    f"Response {way}",
-                    "60,000 ms over the responsiveness",
-                    _of(_mean, "response_time", way),
-                ),
-                _time(
-                    f"rtt_loaded_{way}",
-                    f"Round-trip time under load, {way}",
-                    f"Loaded RTT {way}",
-                    "median round trip of datagrams at a fixed interval while TCP loads that direction",
-                    _of(_median, "rtt_loaded", way),
-                ),
-                _time(
-                    f"rtt_loaded_p99_{way}",
-                    f"Round-trip time under load, {way}, 99th percentile",
-                    f"Loaded RTT p99 {way}",
-                    "99th percentile of the same round trips",
-                    _of(_p99, P99_OF[f"rtt_loaded_p99_{way}"], way),
-                    main=False,
-                ),
-                _time(
-                    f"delay_loaded_{way}",
-                    f"One-way delay under load, {way}",
-                    f"Loaded delay {way}",
-                    "median one-way delay of the same datagrams in the direction of the load",
-                    _of(_median, "delay_loaded", way),
-                    main=False,
-                ),
-            )
-        ),
-        _time(
-            "delay",
-            "One-way delay",
-            "Delay",
-            "median of the packets' delays under the load",
-            _of(_mean),
-            main=False,
-            extreme=True,
-        ),
-        _time(
-            "delay_p99",
-            "One-way delay, 99th percentile",
-            "Delay p99",
-            "99th percentile of the packets' delays under the load",
-            _of(_mean),
-            main=False,
-        ),
-        _time(
-            "delay_mean",
-            "One-way delay, mean",
-            "Delay mean",
-            "mean of the video packets' delays from program to program",
-            _of(_mean),
-            main=False,
-        ),
-        _time(
-            "video_rtt",
-            "Round-trip delay under video",
-            "Video RTT",
-            "from each video frame's last packet to the receiver's answer, mean over the frames",
-            _of(_mean),
-        ),
-        _time(
-            "frame_delay",
-            "Video frame delay",
-            "Frame delay",
-            "from each video frame's capture to its last packet's arrival, mean over complete frames",
-            _of(_mean),
-            main=False,
-        ),
-        _time(
-            "jitter",
-            "Jitter",
-            "Jitter",
-            "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
-            _of(_mean),
-            extreme=True,
-        ),
-        Metric(
-            name="loss",
-            title="Datagram loss",
-            short="Loss",
-            unit="1",
-            display_unit="%",
-            scale=100.0,
-            decimals=3,
-            better="lower",
-            definition="datagrams lost over datagrams sent under the load of the throughput measurement",
-            numbers=(_of(_mean), _lost(_LOAD_TOOLS)),
-            extreme=True,
-        ),
-        _ftp("ftp_rate", "FTP transfer rate", "FTP", "the whole transfer, by the client", curve=True),
-        _ftp(
-            "ftp_rate_steady",
-            "FTP transfer rate after slow start",
-            "FTP steady",
-            "payload that reached the receiver after the warm-up",
-            main=False,
-        ),
-        *(
-            _time(
-                f"delay_idle_{way}",
-                f"One-way delay without load, {way}",
-                f"Idle delay {way}",
-                "median of the one-way delays on an otherwise idle link",
-                _of(_median, "delay_idle", way),
-                main=False,
-            )
-            for way in _WAYS
-        ),
-        *(
-            _time(
-                f"ipdv_{way}",
-                f"Delay variation without load, {way}",
-                f"IPDV {way}",
-                "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)",
-                _of(_mean_size, "ipdv", way),
-                main=False,
-            )
-            for way in _WAYS
-        ),
-        *(
-            _percent(
-                f"loss_idle_{way}",
-                f"Datagram loss without load, {way}",
-                f"Idle loss {way}",
-                "datagrams lost over datagrams sent in that direction on an otherwise idle link",
-                _of(_mean, "loss_idle", way),
-                _lost(("irtt",), way),
-                unit="1",
-                decimals=3,
-            )
-            for way in _WAYS
-        ),
-        _time(
-            "clock_uncertainty",
-            "Uncertainty of one-way delays",
-            "Clock uncertainty",
-            "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
-            _of(_mean),
-            main=False,
-        ),
-        Metric(
-            name="late_frames",
-            title="Late video frames",
-            short="Late frames",
-            unit="1",
-            display_unit="%",
-            scale=100.0,
-            decimals=3,
-            better="lower",
-            definition="video frames that were incomplete 100 ms after their capture, over frames sent",
-            numbers=(_of(_mean),),
-        ),
-        _cpu("cpu_system", "CPU load of the machine", "CPU", "all cores together", main=False),
-        _cpu("cpu_hosts", "CPU load of the hosts", "CPU hosts", "all cores together", extreme=True),
-        _cpu("cpu_emulator", "CPU load of the emulator", "CPU emulator", "one core", main=False),
-        _cpu("cpu_crypto", "CPU load of sealing and opening", "CPU crypto", "one core"),
-        _cpu("cpu_link", "CPU load of the ends of the link", "CPU link", "one core", main=False),
-        _cpu("cpu_core", "CPU load of the busiest core", "CPU core", "one core", main=False, number=_busiest),
-        _energy("energy", "Energy of the machines", "J", "RAPL, all packages, over the window", _energy_j),
-        _energy(
-            "energy_per_gbit",
-            "Energy per payload",
-            "J/Gbit",
-            "energy of the machines (RAPL) over the payload that reached the receiver in the same window",
-            _energy_per_gbit,
-        ),
-        _percent(
-            "airtime",
-            "Airtime in use",
-            "Airtime",
-            "share of the time in which the medium was busy",
-            _of(_weighted_mean),
-        ),
-        _percent(
-            "retries",
-            "Retries",
-            "Retries",
-            "share of retransmissions among all transmissions of MPDUs",
-            _of(_weighted_mean),
-        ),
-        _percent(
-            "channel_busy",
-            "Channel occupancy",
-            "Channel busy",
-            "share of the time in which the radios sensed their channel busy, mean over the radios",
-            _of(_weighted_mean),
-        ),
-        _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
-        _radio("snr", "Signal-to-noise ratio", "dB", "mean over the data PPDUs that the receivers decoded"),
-        _radio(
-            "noise",
-            "Noise",
-            "dBm",
-            "mean over the data PPDUs that the receivers decoded, over their width",
-            better="lower",
-        ),
-        _part("mic_time", "Time of a frame's MIC", "only the MIC (for RC4 suites: Michael, ICV)"),
-        _part(
-            "cipher_time",
-            "Time of a frame's cipher",
-            "only the cipher (CTR; for RC4 suites: RC4 with its keys)",
-        ),
-        _part("seal_time", "Time to seal a frame", "MIC and cipher together, which overlap"),
-        _part("open_time", "Time to open a frame", "the same at the receiver"),
-        _part("printed_mic_time", "Time of a frame's MIC, lanes as printed", f"only the MIC of {_PRINTED}"),
-        _part(
-            "printed_cipher_time", "Time of a frame's cipher, lanes as printed", f"only the CTR of {_PRINTED}"
-        ),
-    )
-}
+# fmt: off
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (
+    Metric("throughput", "Throughput", "Throughput", *_BIT_RATE, (_of(_received),),
+        "payload that reached the receiver, mean over the intervals weighted by their lengths",
+        extreme=True, curve=True),
+    Metric("rtt", "Round-trip time", "RTT", *_TIME, _MEDIAN, "median of the round trips", extreme=True),
+    Metric("rtt_p99", "Round-trip time, 99th percentile", "RTT p99", *_TIME,
+        (_of(_p99, P99_OF["rtt_p99"]), *_AS_SAMPLED),
+        f"99th percentile of the round trips, if there are at least {P99_MIN_ROUND_TRIPS}", main=False),
+    Metric("rtt_sockperf", "Round-trip time by sockperf", "RTT sockperf", *_TIME, _MEDIAN,
+        "median of the round trips by sockperf, a cross-check of the round-trip time; only IPv4", main=False),
+    Metric("rtt_loaded", "Round-trip time under load", "Loaded RTT", *_TIME, _MEDIAN,
+        "median of the round trips while other traffic loads the link", main=False),
+    *(metric for way in _WAYS for metric in (
+        Metric(f"responsiveness_{way}", f"Responsiveness under load, {way}", f"RPM {way}", *_PER_MINUTE,
+            (_of(_mean, "responsiveness", way),),
+            "round trips per minute under load (draft-ietf-ippm-responsiveness, without TLS)", extreme=True),
+        Metric(f"response_time_{way}", f"Response time under load, {way}", f"Response {way}", *_TIME,
+            (_of(_mean, "response_time", way),), "60,000 ms over the responsiveness"),
+        Metric(f"rtt_loaded_{way}", f"Round-trip time under load, {way}", f"Loaded RTT {way}", *_TIME,
+            (_of(_median, "rtt_loaded", way),),
+            "median round trip of datagrams at a fixed interval while TCP loads that direction"),
+        Metric(f"rtt_loaded_p99_{way}", f"Round-trip time under load, {way}, 99th percentile", f"Loaded RTT p99 {way}",
+            *_TIME, (_of(_p99, P99_OF[f"rtt_loaded_p99_{way}"], way),),
+            "99th percentile of the same round trips", main=False),
+        Metric(f"delay_loaded_{way}", f"One-way delay under load, {way}", f"Loaded delay {way}", *_TIME,
+            (_of(_median, "delay_loaded", way),),
+            "median one-way delay of the same datagrams in the direction of the load", main=False),
+    )),
+    Metric("delay", "One-way delay", "Delay", *_TIME, _AS_SAMPLED,
+        "median of the packets' delays under the load", main=False, extreme=True),
+    Metric("delay_p99", "One-way delay, 99th percentile", "Delay p99", *_TIME, _AS_SAMPLED,
+        "99th percentile of the packets' delays under the load", main=False),
+    Metric("delay_mean", "One-way delay, mean", "Delay mean", *_TIME, _AS_SAMPLED,
+        "mean of the video packets' delays from program to program", main=False),
+    Metric("video_rtt", "Round-trip delay under video", "Video RTT", *_TIME, _AS_SAMPLED,
+        "from each video frame's last packet to the receiver's answer, mean over the frames"),
+    Metric("frame_delay", "Video frame delay", "Frame delay", *_TIME, _AS_SAMPLED,
+        "from each video frame's capture to its last packet's arrival, mean over complete frames", main=False),
+    Metric("jitter", "Jitter", "Jitter", *_TIME, _AS_SAMPLED,
+        "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals", extreme=True),
+    Metric("loss", "Datagram loss", "Loss", *_SHARE, (*_AS_SAMPLED, _lost(_LOAD_TOOLS)),
+        "datagrams lost over datagrams sent under the load of the throughput measurement", extreme=True),
+    Metric("ftp_rate", "FTP transfer rate", "FTP", *_FTP_RATE, (_of(_sum),),
+        f"the whole transfer, by the client{_FTP}", curve=True),
+    Metric("ftp_rate_steady", "FTP transfer rate after slow start", "FTP steady", *_FTP_RATE, (_of(_sum),),
+        f"payload that reached the receiver after the warm-up{_FTP}", main=False),
+    *(Metric(f"delay_idle_{way}", f"One-way delay without load, {way}", f"Idle delay {way}", *_TIME,
+            (_of(_median, "delay_idle", way),),
+            "median of the one-way delays on an otherwise idle link", main=False)
+        for way in _WAYS),
+    *(Metric(f"ipdv_{way}", f"Delay variation without load, {way}", f"IPDV {way}", *_TIME,
+            (_of(_mean_size, "ipdv", way),),
+            "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)", main=False)
+        for way in _WAYS),
+    *(Metric(f"loss_idle_{way}", f"Datagram loss without load, {way}", f"Idle loss {way}", *_SHARE,
+            (_of(_mean, "loss_idle", way), _lost(("irtt",), way)),
+            "datagrams lost over datagrams sent in that direction on an otherwise idle link", main=False)
+        for way in _WAYS),
+    Metric("clock_uncertainty", "Uncertainty of one-way delays", "Clock uncertainty", *_TIME, _AS_SAMPLED,
+        "largest error of the one-way delays by the clocks of two hosts; absent if the hosts share a clock",
+        main=False),
+    Metric("late_frames", "Late video frames", "Late frames", *_SHARE, _AS_SAMPLED,
+        "video frames that were incomplete 100 ms after their capture, over frames sent"),
+    Metric("cpu_system", "CPU load of the machine", "CPU", *_PERCENT, _WEIGHTED, _ALL_CORES, main=False),
+    Metric("cpu_hosts", "CPU load of the hosts", "CPU hosts", *_PERCENT, _WEIGHTED, _ALL_CORES, extreme=True),
+    Metric("cpu_emulator", "CPU load of the emulator", "CPU emulator", *_PERCENT, _WEIGHTED, _ONE_CORE, main=False),
+    Metric("cpu_crypto", "CPU load of sealing and opening", "CPU crypto", *_PERCENT, _WEIGHTED, _ONE_CORE),
+    Metric("cpu_link", "CPU load of the ends of the link", "CPU link", *_PERCENT, _WEIGHTED, _ONE_CORE, main=False),
+    Metric("cpu_core", "CPU load of the busiest core", "CPU core", *_PERCENT, (_of(_busiest),), _ONE_CORE, main=False),
+    Metric("energy", "Energy of the machines", "Energy of the machines", "J", "J", 1.0, 2, "lower", (_of(_total),),
+        f"RAPL, all packages, over the window{_RAPL}", main=False),
+    Metric("energy_per_gbit", "Energy per payload", "Energy per payload", "J/Gbit", "J/Gbit", 1.0, 2, "lower",
+        (_energy_per_gbit,),
+        f"energy of the machines (RAPL) over the payload that reached the receiver in the same window{_RAPL}",
+        main=False),
+    Metric("airtime", "Airtime in use", "Airtime", *_PERCENT, _WEIGHTED,
+        "share of the time in which the medium was busy", main=False),
+    Metric("retries", "Retries", "Retries", *_PERCENT, _WEIGHTED,
+        "share of retransmissions among all transmissions of MPDUs", main=False),
+    Metric("channel_busy", "Channel occupancy", "Channel busy", *_PERCENT, _WEIGHTED,
+        "share of the time in which the radios sensed their channel busy, mean over the radios", main=False),
+    Metric("phy_rate", "PHY rate", "PHY rate", *_BIT_RATE._replace(decimals=1), _WEIGHTED,
+        "PHY rate of data frames", main=False),
+    Metric("snr", "Signal-to-noise ratio", "Signal-to-noise ratio", "dB", "dB", 1.0, 1, "higher", _WEIGHTED,
+        "mean over the data PPDUs that the receivers decoded", main=False),
+    Metric("noise", "Noise", "Noise", "dBm", "dBm", 1.0, 1, "lower", _WEIGHTED,
+        "mean over the data PPDUs that the receivers decoded, over their width", main=False),
+    Metric("mic_time", "Time of a frame's MIC", "Time of a frame's MIC", *_CPU_TIME, _AS_SAMPLED,
+        f"only the MIC (for RC4 suites: Michael, ICV){_BY_ENGINE}", main=False),
+    Metric("cipher_time", "Time of a frame's cipher", "Time of a frame's cipher", *_CPU_TIME, _AS_SAMPLED,
+        f"only the cipher (CTR; for RC4 suites: RC4 with its keys){_BY_ENGINE}", main=False),
+    Metric("seal_time", "Time to seal a frame", "Time to seal a frame", *_CPU_TIME, _AS_SAMPLED,
+        f"MIC and cipher together, which overlap{_BY_ENGINE}", main=False),
+    Metric("open_time", "Time to open a frame", "Time to open a frame", *_CPU_TIME, _AS_SAMPLED,
+        f"the same at the receiver{_BY_ENGINE}", main=False),
+    Metric("printed_mic_time", "Time of a frame's MIC, lanes as printed", "Time of a frame's MIC, lanes as printed",
+        *_CPU_TIME, _AS_SAMPLED, f"only the MIC of {_PRINTED}", main=False),
+    Metric("printed_cipher_time", "Time of a frame's cipher, lanes as printed",
+        "Time of a frame's cipher, lanes as printed", *_CPU_TIME, _AS_SAMPLED,
+        f"only the CTR of {_PRINTED}", main=False),
+)}
+# fmt: on
 """Every reported metric, in the order of reports."""
 
-OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
-"""CPU times per frame, from the probe engine."""
-
-OF_PRINTED_LANES: Final = {"mic_time": "printed_mic_time", "cipher_time": "printed_cipher_time"}
+OF_PRINTED_LANES: Final = {
+    name: printed for name in PROBES["engine"].metrics if (printed := f"printed_{name}") in METRICS
+}
 """Metrics of a suite with lanes, and the same metrics of the lanes as printed."""
+
+OF_ENGINE = tuple(name for name in PROBES["engine"].metrics if name not in OF_PRINTED_LANES.values())
+"""CPU times per frame, from the probe engine."""
 
 
 def per_run(

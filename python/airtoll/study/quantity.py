@@ -10,7 +10,7 @@ from typing import Any
 from airtoll.study.phys import BANDWIDTHS_MHZ, NON_HT_RATES_MBPS
 
 # Bounded, so that long strings of digits cannot exhaust decimal arithmetic.
-_NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*)?")
+_NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*|1/.*)?")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
