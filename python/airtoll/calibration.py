@@ -97,10 +97,10 @@ def demands_of(plan: Plan) -> dict[Cell, float]:
     cells = list(dict.fromkeys(run.cell for run in plan.runs))
     lab = Sim(plan.link, plan.stacks, plan.profiles)
     method = _short(plan.method, warmup_s=_PREDICTED_S, duration_s=_PREDICTED_S)
-    (probe,) = probes_of([_PROBE], "sim")
+    (probe,) = probes_of([_PROBE], lab.name)
 
     def demand(cell: Cell) -> float:
-        simulated = cell.model_copy(update={"lab": "sim"})
+        simulated = cell.model_copy(update={"lab": lab.name})
         if lab.check(simulated) is not None:
             return math.inf
         try:

@@ -19,6 +19,7 @@ from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
 from airtoll.store.records import spoiled_metrics
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.labs import lab_entry
 
 REPEATS_LEAST: Final = 10
 """Repeats that every study may have. A larger study may have as many repeats as runs: more would not make a
@@ -170,7 +171,7 @@ class Course:
 
 def _is_virtual(plan: Plan) -> bool:
     """Whether the runs are in virtual time, where a repeat with the same seed has the same outcome."""
-    return plan.clock == "virtual" or all(run.cell.lab == "sim" for run in plan.runs)
+    return plan.clock == "virtual" or not any(lab_entry(run.cell.lab).has_hosts for run in plan.runs)
 
 
 def _flow(cell: Cell) -> Cell:

@@ -48,7 +48,7 @@ def check(inventory: Path, study: str | None, quick: bool, as_json: bool) -> int
     from airtoll.labs.hosts import Hosts
     from airtoll.study import expand, find_study, load_study
 
-    plan = expand(load_study(find_study(study or "quickstart")), lab="hosts", quick=quick)
+    plan = expand(load_study(find_study(study or "quickstart")), lab=Hosts.name, quick=quick)
     with closing(Hosts(inventory, plan.link, plan.stacks, plan.profiles)) as lab:
         findings = list(_findings(lab, plan))
     blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
@@ -105,7 +105,7 @@ def _findings(lab: "Hosts", plan: "Plan") -> Iterator[HostFinding]:
                 else _of_host(lab, role, host)
             )
     if reached == len(lab.inventory.hosts):
-        for probe in probes_of(plan.method.probes, "hosts", plan.clock):
+        for probe in probes_of(plan.method.probes, lab.name, plan.clock):
             lacking = missing(probe, lab)
             yield HostFinding(f"probe {probe.name}", lacking is None, needed=True, words=lacking or "ready")
     obstacles = dict.fromkeys(reason for run in plan.runs if (reason := _obstacle(lab, run.cell)) is not None)

@@ -25,6 +25,7 @@ from airtoll.study import (
     switches,
 )
 from airtoll.study.cell import Method, Switching
+from airtoll.study.labs import lab_entry
 from airtoll.study.plan import is_auto
 from airtoll.study.probes import PROBES
 
@@ -108,7 +109,7 @@ def print_plan(options: PlanOptions) -> None:
         "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
     )
     probes = [name for name in plan.method.probes if not (virtual and PROBES[name].real_time)]
-    on_hosts = where.name != "sim"
+    on_hosts = lab_entry(where.name).has_hosts
     console.print("probes: " + ", ".join(_probe(name, on_hosts=on_hosts) for name in probes))
     # Nobody waits for an access point in virtual time.
     for effort in efforts if not virtual and any(effort.switches for effort in efforts) else ():

@@ -44,6 +44,7 @@ from airtoll.store.recorder import Performer
 from airtoll.store.side_by_side import OnCores
 from airtoll.store.verdict import HOST_LOST, LINK_CHANGED, NO_LOAD
 from airtoll.study import Cell, Plan, Study, estimate_s, expand, find_study, load_study, varying_factors
+from airtoll.study.labs import lab_entry
 from airtoll.study.plan import check_has_machines, is_auto
 from airtoll.study.quantity import one_line
 
@@ -337,7 +338,12 @@ def way_out(plan: Plan, done: RunRecord, with_valid_run: Collection[Cell]) -> st
     The other cells with a valid run count as carried, and so do those with a lower demand than the cell of this run.
     """
     run, reasons = done.run, done.verdict.reasons
-    if plan.clock != "real" or run.cell.lab != "air" or run.discard or run.attempt <= plan.method.retries:
+    if (
+        plan.clock != "real"
+        or not lab_entry(run.cell.lab).calibrated
+        or run.discard
+        or run.attempt <= plan.method.retries
+    ):
         return None
     if all(reason.startswith(_NOT_BY_LOAD) for reason in reasons):  # also if the run is valid
         return None

@@ -1,6 +1,6 @@
 """Labs, in which a cell is measured. A lab brings a link up, describes it, and takes it down again.
 
-`open_lab` returns a lab. Every lab implements the protocols of `labs.base`:
+`airtoll.study.labs` declares the labs, and `open_lab` returns one. Every lab is a `Lab` of `labs.base`:
 
 - `air` (`labs.air`): an access point, stations and a server in network namespaces of this machine, joined by the
   emulator process, which builds, seals, queues, opens and delivers real MPDUs, in real time or in a guest's virtual
@@ -13,14 +13,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from pkgutil import resolve_name
 
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
 from airtoll.study.cell import Cell, Plan
 from airtoll.study.factors import level_text
+from airtoll.study.labs import LABS, lab_entry
 from airtoll.study.plan import varying_factors
-
-LABS = ("air", "linux", "sim", "hosts")
+from airtoll.study.quantity import one_of
 
 
 def open_lab(name: str, plan: Plan, inventory: Path | None = None) -> Lab:
@@ -30,30 +31,14 @@ def open_lab(name: str, plan: Plan, inventory: Path | None = None) -> Lab:
     runs commands. With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an
     unknown name.
     """
-    if plan.radios and name != "linux":
-        raise UsageError(f"radios: lab {name} has no radios; lab linux has")
+    if plan.radios and not lab_entry(name).has_radios:
+        able = one_of([other for other, entry in LABS.items() if entry.has_radios])
+        raise UsageError(f"radios: lab {name} has no radios; lab {able} has")
+    if name not in LABS:
+        raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
     # Imported here because reading results requires neither the emulator nor the simulator.
-    if name == "air":
-        from airtoll.labs.air import Air
-
-        return Air(plan.link, plan.stacks, plan.clock, plan.profiles)
-    if name == "linux":
-        from airtoll.labs.linux import Linux
-
-        return Linux(plan.link, plan.stacks, plan.clock, plan.profiles, plan.radios)
-    if name == "sim":
-        from airtoll.labs.sim import Sim
-
-        return Sim(plan.link, plan.stacks, plan.profiles)
-    if name == "hosts":
-        from airtoll.labs.hosts import Hosts
-
-        if plan.clock == "virtual":
-            raise UsageError("--clock: the machines of lab hosts have real time")
-        if inventory is None:
-            raise UsageError("lab hosts requires an inventory: --inventory FILE")
-        return Hosts(inventory, plan.link, plan.stacks, plan.profiles)
-    raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
+    lab: type[Lab] = resolve_name(LABS[name].lab)
+    return lab.of(plan, inventory)
 
 
 def check_cells(cells: Iterable[Cell], lab: Lab) -> None:

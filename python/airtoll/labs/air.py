@@ -1,16 +1,14 @@
 """Lab `air`: real programs and the real Linux TCP/IP stack over emulated air. Each host has a TUN device."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from airtoll import _rust
-from airtoll.clock import Clock
-from airtoll.host import machine_lacks
-from airtoll.labs.base import Link, lab_lacks
+from airtoll.labs.base import Lab, Link, lab_lacks
 from airtoll.labs.emulated import (
     IPS,
     NO_NAMESPACES,
@@ -31,11 +29,11 @@ from airtoll.labs.emulated import (
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import obstacle
-from airtoll.study.cell import Cell, resolved
-from airtoll.study.factors import FACTORS, STATIONS, StackName, level_text
-from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.cell import Cell
+from airtoll.study.factors import FACTORS, STATIONS, level_text
+from airtoll.study.link import LinkSettings
 from airtoll.study.quantity import one_of
-from airtoll.study.security import EAP, GROUP, SecurityProfile, with_ready_made
+from airtoll.study.security import EAP, GROUP, SecurityProfile
 
 CAN_SET = (
     *(
@@ -83,36 +81,14 @@ _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 _EMULATOR = python_command("import sys; from airtoll._rust import emulate; sys.exit(emulate())")
 
 
-class Air:
+class Air(Lab):
     """An access point, stations and a server behind it as namespaces of this machine, joined by the emulator."""
 
     name = "air"
-    virtual = False
-    survives_loss = False
-    agentless: Sequence[str] = ()
-
-    def __init__(
-        self,
-        link: LinkSettings | None = None,
-        stacks: Mapping[StackName, Stack] | None = None,
-        clock: Clock = "real",
-        profiles: Mapping[str, SecurityProfile] | None = None,
-    ) -> None:
-        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `clock`: that of its hosts;
-        `profiles`: its security profiles.
-        """
-        self._clock = clock
-        self._link = link or LinkSettings()
-        self._stacks = stacks or {}
-        self._profiles = with_ready_made(profiles)
-
-    def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings]:
-        """The cell with its cipher as its security level, and its settings of the link."""
-        return resolved(cell, self._link, self._stacks, self._profiles)
 
     def check(self, cell: Cell) -> str | None:
         """Return why this lab does not support the cell, or None if it does."""
-        of_cipher, settings = self._resolved(cell)
+        of_cipher, settings = self._of_cipher(cell)
         profile = self._profiles[cell.security].on(settings)
         return (
             next(_of_profile(cell.security, profile), None)
@@ -145,24 +121,10 @@ class Air:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
         return missing_command() if self._clock == "virtual" else missing()
 
-    def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the commands that this machine lacks (command -> Debian package), with the remedy, or None."""
-        return machine_lacks(packages)
-
-    def begin(self, session: int | None) -> None:
-        """Do nothing: each link is set up anew."""
-
-    def close(self) -> None:
-        """Do nothing: leaving a link restores its hosts."""
-
-    def capture_obstacle(self) -> str | None:
-        """Return why this lab cannot capture the air, or None if it can."""
-        return None
-
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up. Leaving the context takes it down."""
-        cell, settings = self._resolved(cell)
+        cell, settings = self._of_cipher(cell)
         by_link = _is_sealed_by_link(cell)
         overhead_b = _rust.link_overhead(cell.security) if by_link else None
         beacon_key = key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
@@ -255,7 +217,7 @@ def _datagram_senders(cell: Cell) -> int:
     """Highest number of stations, or of pairs, at which the last can start while the others fill the AP's queue."""
     if cell.direction == "both":
         return 3
-    return 4 if cell.topology == "through-ap" else len(STATIONS.labs["air"])
+    return 4 if cell.topology == "through-ap" else len(STATIONS.labs[Air.name])
 
 
 def _levels(factor: str, levels: tuple[Any, ...]) -> str:
@@ -267,7 +229,7 @@ def _levels(factor: str, levels: tuple[Any, ...]) -> str:
 @cache
 def missing_command() -> str | None:
     """Return the commands that the lab lacks, with the remedy, or None."""
-    return lab_lacks("air", PACKAGES)
+    return lab_lacks(Air.name, PACKAGES)
 
 
 @cache

@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
-from airtoll.host import Host, RadioRate, missing_commands, named_commands, packages_of
-from airtoll.study.cell import Cell
-from airtoll.study.factors import Ip
+from airtoll.clock import Clock
+from airtoll.host import Host, RadioRate, machine_lacks, missing_commands, named_commands, packages_of
+from airtoll.study.cell import Cell, Plan, resolved
+from airtoll.study.factors import Ip, StackName
+from airtoll.study.labs import lab_entry
+from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.security import SecurityProfile, with_ready_made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,48 +74,77 @@ class Attempts(Protocol):
         ...
 
 
-class Lab(Protocol):
-    """An environment in which cells are measured."""
+class Lab:
+    """An environment in which cells are measured. The defaults are those of a lab on this machine alone."""
 
-    name: str
-    virtual: bool
-    """Whether time is virtual: runs take no real time and repeat exactly."""
+    name: ClassVar[str]
+    """The key of its entry in `airtoll.study.labs`."""
 
-    survives_loss: bool
-    """Whether a host that vanishes may come back: then the run is invalid, and the study continues."""
+    agentless: Sequence[str] = ()
+    """The roles of the hosts that run no agent (macOS, Windows)."""
+
+    def __init__(
+        self,
+        link: LinkSettings | None = None,
+        stacks: Mapping[StackName, Stack] | None = None,
+        profiles: Mapping[str, SecurityProfile] | None = None,
+        clock: Clock = "real",
+    ) -> None:
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `profiles`: its security profiles;
+        `clock`: that of the hosts, if the lab has hosts.
+        """
+        self._link = link or LinkSettings()
+        self._stacks = stacks or {}
+        self._profiles = with_ready_made(profiles)
+        self._clock = clock
+
+    @classmethod
+    def of(cls, plan: Plan, inventory: Path | None) -> Self:  # noqa: ARG003  (only lab hosts has an inventory)
+        """The lab with the settings of the plan. Raises UsageError if the lab requires something else."""
+        return cls(plan.link, plan.stacks, plan.profiles, plan.clock)
 
     @property
-    def agentless(self) -> Sequence[str]:
-        """The roles of the hosts that run no agent (macOS, Windows)."""
-        ...
+    def virtual(self) -> bool:
+        """Whether time is virtual: runs take no real time and repeat exactly."""
+        return not lab_entry(self.name).has_hosts
+
+    @property
+    def survives_loss(self) -> bool:
+        """Whether a host that vanishes may come back: then the run is invalid, and the study continues."""
+        return lab_entry(self.name).has_machines
+
+    def _of_cipher(self, cell: Cell) -> tuple[Cell, LinkSettings]:
+        """The cell with its cipher as its security level, and its settings of the link."""
+        return resolved(cell, self._link, self._stacks, self._profiles)
 
     def check(self, cell: Cell) -> str | None:
         """Return why this lab cannot measure the cell on any machine, or None if it can."""
-        ...
+        raise NotImplementedError
 
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
-        ...
+        return None
 
     def lacks(self, packages: Mapping[str, str]) -> str | None:
         """Return the commands that the lab's hosts lack (command -> Debian package), with the remedy, or None."""
-        ...
+        return machine_lacks(packages) if lab_entry(self.name).has_hosts else None
 
     def capture_obstacle(self) -> str | None:
         """Return why this lab cannot capture the air, or None if it can."""
-        ...
+        return None
 
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
         """Bring the link up, and capture the air in `pcap` if it is given. Leaving the context takes it down."""
-        ...
+        raise NotImplementedError
 
     def begin(self, session: int | None) -> None:
-        """Announce the session of the next link: a new session sets up the access point and its stations anew."""
-        ...
+        """Announce the session of the next link: a new session sets up the access point and its stations anew.
+
+        The default is that every link does.
+        """
 
     def close(self) -> None:
-        """Restore all hosts and access points that runs changed, and end connections."""
-        ...
+        """Restore all hosts and access points that runs changed, and end connections: all that a link left."""
 
 
 def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, TypeAdapter
 
@@ -32,7 +32,7 @@ from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.access_points.openwrt import OpenWrt
 from airtoll.labs.access_points.prompt import Prompt
 from airtoll.labs.access_points.station import NetworkStation, OwnStation, StationByHand, mismatches
-from airtoll.labs.base import Known, Link
+from airtoll.labs.base import Known, Lab, Link
 from airtoll.labs.emulated import IPS, capacity_open_bit_per_s, pairs
 from airtoll.labs.inventory import LOCAL, HostTable, Inventory, load_inventory, passphrase
 from airtoll.labs.journal import HostJournal, Runner
@@ -40,10 +40,10 @@ from airtoll.labs.monitor import Monitor
 from airtoll.labs.network import Network
 from airtoll.labs.own_secrets import certificates, make_certificates, wep_key
 from airtoll.labs.places import ssh_destination
-from airtoll.study.cell import Cell, resolved
-from airtoll.study.factors import Ip
+from airtoll.study.cell import Cell, Plan
+from airtoll.study.factors import Ip, StackName
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.security import SecurityProfile, with_ready_made
+from airtoll.study.security import SecurityProfile
 
 APPLIED: Final = (
     *("congestion_control", "window", "udp_buffer", "pacing_timer"),
@@ -96,26 +96,22 @@ class _Device(BaseModel):
 _DEVICES: Final = TypeAdapter(list[_Device])
 
 
-class Hosts:
+class Hosts(Lab):
     """The machines of an inventory."""
 
     name = "hosts"
-    virtual = False
-    survives_loss = True
 
     def __init__(
         self,
         inventory: Path,
         link: LinkSettings | None = None,
-        stacks: Mapping[str, Stack] | None = None,
+        stacks: Mapping[StackName, Stack] | None = None,
         profiles: Mapping[str, SecurityProfile] | None = None,
     ) -> None:
         """Read the inventory. No host is reached yet. Raises UsageError if the file is invalid."""
         self.file = inventory
         self.inventory: Inventory = load_inventory(inventory)
-        self._link = link or LinkSettings()
-        self._stacks = stacks or {}
-        self._profiles = with_ready_made(profiles)
+        super().__init__(link, stacks, profiles)
         self._secret = passphrase(self.inventory.access_point)
         self.agentless = [role for role, table in self.inventory.hosts.items() if table.os != "linux"]
         self._hosts: dict[str, AgentHost] = {}
@@ -129,6 +125,15 @@ class Hosts:
         self._joined: list[Network] = []
         self._session: int | None = None
         self._network_facts: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, plan: Plan, inventory: Path | None) -> Self:
+        """The lab with the settings of the plan. Raises UsageError for the virtual clock or without an inventory."""
+        if plan.clock == "virtual":
+            raise UsageError("--clock: the machines of lab hosts have real time")
+        if inventory is None:
+            raise UsageError("lab hosts requires an inventory: --inventory FILE")
+        return cls(inventory, plan.link, plan.stacks, plan.profiles)
 
     def check(self, cell: Cell) -> str | None:
         """Return why the inventory's machines cannot measure the cell, or None if they can."""
@@ -358,7 +363,7 @@ class Hosts:
             yield link
 
     def _opened(self, cell: Cell, seed: int) -> Link:
-        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        of_cipher, settings = self._of_cipher(cell)
         roles = _roles(cell)
         network = self._network_of(cell)
         until_s = time.monotonic() + self.inventory.patience
@@ -410,7 +415,7 @@ class Hosts:
         )
 
     def _network_of(self, cell: Cell) -> Network:
-        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        of_cipher, settings = self._of_cipher(cell)
         table = self.inventory.access_point
         octets = {"wep40": 5, "wep104": 13}.get(of_cipher.security)
         if octets is not None:

@@ -16,14 +16,14 @@ from itertools import permutations
 from pathlib import Path
 from socket import AF_UNIX, SOCK_DGRAM, socket
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from airtoll import _rust
 from airtoll.clock import Clock
 from airtoll.errors import AirtollError
-from airtoll.host import SYSTEM_PATH, Process, RadioRate, machine_lacks, succeed
+from airtoll.host import SYSTEM_PATH, Process, RadioRate, succeed
 from airtoll.labs import enterprise, hostapd, iw, joining, minstrel, radios, wire
-from airtoll.labs.base import Link, lab_lacks
+from airtoll.labs.base import Lab, Link, lab_lacks
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
@@ -41,10 +41,10 @@ from airtoll.labs.emulated import (
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.network import Network
 from airtoll.labs.sim import obstacle
-from airtoll.study.cell import Cell, resolved
+from airtoll.study.cell import Cell, Plan
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.security import SecurityProfile, with_ready_made
+from airtoll.study.security import SecurityProfile
 
 CAN_SET: Final = (
     *(
@@ -94,32 +94,31 @@ for address in sys.argv[1:]:
 """
 
 
-class Linux:
+class Linux(Lab):
     """An access point and stations with radios of mac80211_hwsim and the medium beneath them, or of this machine."""
 
     name = "linux"
-    virtual = False
-    survives_loss = False
-    agentless: Sequence[str] = ()
 
     def __init__(
         self,
         link: LinkSettings | None = None,
         stacks: Mapping[StackName, Stack] | None = None,
-        clock: Clock = "virtual",
         profiles: Mapping[str, SecurityProfile] | None = None,
+        clock: Clock = "virtual",
         own_radios: Sequence[str] = (),
     ) -> None:
-        """`own_radios` are radios of this machine: the access point's, then the stations'. The rest is as in `Air`."""
+        """`own_radios` are radios of this machine: the access point's, then the stations'. The rest is as in `Lab`."""
+        super().__init__(link, stacks, profiles, clock)
         self._radios = own_radios
-        self._clock = clock
-        self._link = link or LinkSettings()
-        self._stacks = stacks or {}
-        self._profiles = with_ready_made(profiles)
+
+    @classmethod
+    def of(cls, plan: Plan, inventory: Path | None) -> Self:  # noqa: ARG003  (only lab hosts has an inventory)
+        """The lab with the settings of the plan."""
+        return cls(plan.link, plan.stacks, plan.profiles, plan.clock, plan.radios)
 
     def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings, SecurityProfile]:
         """The cell with its cipher as its security level, its settings of the link, and its profile."""
-        of_cipher, settings = resolved(cell, self._link, self._stacks, self._profiles)
+        of_cipher, settings = self._of_cipher(cell)
         if settings.beacon_interval is None:  # hostapd always sends beacons
             settings = settings.model_copy(update={"beacon_interval": _BEACON_INTERVAL_TU})
         return of_cipher, settings, self._profiles[cell.security].on(settings)
@@ -169,16 +168,6 @@ class Linux:
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
         return _missing_command() or (radios.missing(self._radios) if self._radios else None)
-
-    def lacks(self, packages: Mapping[str, str]) -> str | None:
-        """Return the commands that this machine lacks (command -> Debian package), with the remedy, or None."""
-        return machine_lacks(packages)
-
-    def begin(self, session: int | None) -> None:
-        """Do nothing: each link is set up anew."""
-
-    def close(self) -> None:
-        """Do nothing: leaving a link restores its hosts."""
 
     def capture_obstacle(self) -> str | None:
         """Return why this lab cannot capture the air, or None if it can."""
@@ -361,4 +350,4 @@ def _greet(host: NamespaceHost, addresses: Sequence[str]) -> None:
 @cache
 def _missing_command() -> str | None:
     """Return the commands that the lab lacks, with the remedy, or None."""
-    return lab_lacks("linux", {**hostapd.PROGRAMS, "iw": "iw", **PACKAGES}, SYSTEM_PATH)
+    return lab_lacks(Linux.name, {**hostapd.PROGRAMS, "iw": "iw", **PACKAGES}, SYSTEM_PATH)

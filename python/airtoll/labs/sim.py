@@ -6,20 +6,21 @@ measure it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from airtoll import _rust
+from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Known, Link
-from airtoll.study.cell import Cell, resolved
+from airtoll.labs.base import Known, Lab, Link
+from airtoll.study.cell import Cell
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
-from airtoll.study.security import SecurityProfile, with_ready_made
+from airtoll.study.security import SecurityProfile
 
 Solver = Callable[[str], str]
 """Maps a scenario to its result, both as JSON. Raises ValueError with one line if the scenario is invalid."""
@@ -73,49 +74,31 @@ class SimulatedLink(Link):
     """Takes the scenario's keys that the cell does not set: traffic, duration, warmup."""
 
 
-class Sim:
+class Sim(Lab):
     """The medium in virtual time."""
 
     name = "sim"
-    virtual = True
-    survives_loss = False
-    agentless: Sequence[str] = ()
 
     def __init__(
         self,
         link: LinkSettings | None = None,
         stacks: Mapping[StackName, Stack] | None = None,
         profiles: Mapping[str, SecurityProfile] | None = None,
+        clock: Clock = "real",
         solver: Solver = _rust.simulate,
         check: Check = _rust.check_scenario,
     ) -> None:
-        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `profiles`: its security profiles."""
-        self._link = link or LinkSettings()
-        self._stacks = stacks or {}
-        self._profiles = with_ready_made(profiles)
+        """`solver` and `check` are those of the medium; the rest is as in `Lab`."""
+        super().__init__(link, stacks, profiles, clock)
         self._solver = solver
         self._check = check
 
     def check(self, cell: Cell) -> str | None:
-        """Return why this lab cannot measure the cell, or None if it can."""
+        """Return why the medium cannot simulate the cell, or None if it can."""
         return obstacle(self._scenario(cell), self._check)
 
-    def missing(self) -> str | None:
-        """None: this lab runs on every machine."""
-        return None
-
-    def lacks(self, packages: Mapping[str, str]) -> str | None:  # noqa: ARG002
-        """None: this lab has no hosts, and runs no commands."""
-        return None
-
-    def begin(self, session: int | None) -> None:
-        """Do nothing: each link is set up anew."""
-
-    def close(self) -> None:
-        """Do nothing: leaving a link restores its hosts."""
-
     def capture_obstacle(self) -> str | None:
-        """Return why this lab cannot capture the air, or None if it can."""
+        """There are no frames."""
         return "lab sim builds no frames, so it cannot capture any"
 
     @contextmanager
@@ -135,7 +118,7 @@ class Sim:
             addresses={},
             facts={"simulated": True, "scenario": self._facts(cell)},
             counters=dict,
-            known=Known(pacing_timer_us=self._resolved(cell)[1].pacing_timer),
+            known=Known(pacing_timer_us=self._of_cipher(cell)[1].pacing_timer),
             simulate=ask,
         )
 
@@ -145,8 +128,4 @@ class Sim:
         return {word: value for word, value in self._scenario(cell).wire().items() if word not in own}
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
-        return scenario_of(*self._resolved(cell), **words)
-
-    def _resolved(self, cell: Cell) -> tuple[Cell, LinkSettings]:
-        """The cell with its cipher as its security level, and its settings of the link."""
-        return resolved(cell, self._link, self._stacks, self._profiles)
+        return scenario_of(*self._of_cipher(cell), **words)

@@ -113,7 +113,7 @@ def case_of(scenario: Scenario) -> Case | None:
     words["offered"] = "max" if scenario.offered is None else scenario.offered
     levels = {name: words[name] for name in Cell.model_fields if name in words}
     settings = {name: words[name] for name in MediumSettings.model_fields}
-    return Case(Cell(lab="sim", **levels), LinkSettings.model_construct(**settings))
+    return Case(Cell(lab=Sim.name, **levels), LinkSettings.model_construct(**settings))
 
 
 def paced_as_measured(settings: LinkSettings, cell: Cell, method: Method) -> LinkSettings:
@@ -177,7 +177,7 @@ class Predictions:
         samples: list[Sample] = []
         answers = {}
         with lab.open(cell, METHOD.seed) as link:
-            for probe in probes_of(method.probes, "sim"):
+            for probe in probes_of(method.probes, Sim.name):
                 if measures(probe.name, cell):
                     try:
                         measurement = probe.measure(link, cell, method)

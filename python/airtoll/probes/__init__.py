@@ -23,12 +23,13 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 """
 
 from collections.abc import Iterable
-from importlib import import_module
+from pkgutil import resolve_name
 
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
 from airtoll.probes.base import Measurement, Probe, Sample
+from airtoll.study.labs import lab_entry
 from airtoll.study.probes import DEFAULT_PROBES, PROBES
 
 
@@ -40,18 +41,19 @@ def probes_of(
     Virtual time leaves out probes that require the machine's own clock, and lab sim probes without a model. Raises
     UsageError for an unknown name.
     """
-    found = []
+    has_hosts, found = lab_entry(lab).has_hosts, []
     for name in names:
         entry = PROBES.get(name)
         if entry is not None and (
-            (lab == "sim" and entry.in_sim is None) or (entry.real_time and clock == "virtual")
+            (entry.in_sim is None and not has_hosts) or (entry.real_time and clock == "virtual")
         ):
             continue
-        of_lab = entry and (entry.in_sim if lab == "sim" else entry.on_hosts)
+        of_lab = entry and (entry.on_hosts if has_hosts else entry.in_sim)
         if not of_lab:
-            known = [each for each, its in PROBES.items() if lab != "sim" or its.in_sim]
+            known = [each for each, its in PROBES.items() if has_hosts or its.in_sim]
             raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")
-        found.append(_load(of_lab))
+        # Imported on demand because reading results requires neither the simulator nor the tools.
+        found.append(resolve_name(of_lab)())
     return tuple(found)
 
 
@@ -65,13 +67,6 @@ def missing(probe: Probe, lab: Lab) -> str | None:
             f"set method.probes to one of {able}"
         )
     return probe.missing(lab.lacks)
-
-
-def _load(place: str) -> Probe:
-    # Imported on demand because reading results requires neither the simulator nor the tools.
-    module, name = place.split(":")
-    probe: Probe = getattr(import_module(module), name)()
-    return probe
 
 
 __all__ = ["DEFAULT_PROBES", "PROBES", "Measurement", "Probe", "Sample", "missing", "probes_of"]

@@ -27,7 +27,8 @@ from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import HOST_LOST, LINK_CHANGED, NO_LOAD, link_changes, one_line, verdict_of
 from airtoll.study.cell import Method, Run
-from airtoll.study.plan import HOSTS, measures
+from airtoll.study.labs import lab_entry
+from airtoll.study.plan import measures
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""
@@ -189,7 +190,7 @@ class _Here:
     ) -> Iterator[FinishedRun]:
         waits_left_s = REPEAT_WAITS_S
         for run in course.left():
-            if run.attempt > 1 and run.cell.lab != HOSTS:
+            if run.attempt > 1 and not lab_entry(run.cell.lab).has_machines:
                 waits_left_s -= _wait(run, min(REPEAT_WAIT_S, waits_left_s), on_event)
             on_run(run)
             with ExitStack() as stack:

@@ -6,7 +6,7 @@
 - `values`: types for the values of keys; `link`: settings of the link.
 - `security`: security profiles, whose names are the levels of the factor `security`.
 - `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
-- `probes`: the declaration of every probe that a study can name.
+- `probes`: the declaration of every probe that a study can name; `labs`: that of every lab.
 - `schema`: the file's keys as models, each with its unit. docs/reference/study.schema.json derives from them.
 - `rules`: incompatible levels. Only the medium (`_rust`) knows the rules of PHYs, rates and topologies.
 - `load`: finds, reads and checks a file. Every error is a UsageError of one line: file, key, allowed values.

@@ -29,14 +29,12 @@ from airtoll.study import rules
 from airtoll.study.cell import Cell, Method, Plan, Run, Switching
 from airtoll.study.crossing import crossed
 from airtoll.study.factors import AP_FACTORS, FACTORS, LATER_FACTORS, level_text
+from airtoll.study.labs import lab_entry
 from airtoll.study.load import Study, dotted
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import in_utf8, one_line
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
-
-HOSTS: Final = "hosts"
-"""The lab of real machines."""
 
 RETRIES: Final = 2
 """Repeats of an invalid run in real time unless the study sets them: other work delays frames, machines vanish, and
@@ -82,20 +80,20 @@ def expand(
     if settings["switching"] == "session":
         settings["sessions"] = min(settings["sessions"], settings["repeats"])
     name = study.lab.name if lab is None else lab
-
-    forced: dict[str, tuple[Any, ...]] = {"crypto_at": ("host",)} if name == HOSTS else {}
+    entry = lab_entry(name)
+    forced: dict[str, tuple[Any, ...]] = {"crypto_at": ("host",)} if entry.has_machines else {}
     if inventory is not None:
         check_has_machines(name)
     if radios is None:
         radios = study.lab.radios if name == study.lab.name else ()
     asked = clock or study.lab.clock or "auto"
     if asked == "auto":
-        asked = "virtual" if name == "linux" and not radios else "real"
+        asked = "virtual" if entry.virtual_by_default and not radios else "real"
     if unmeasured := list(rules.unmeasured(study, name, asked)):
         file = one_line(str(study.path), most=4096)
         raise UsageError(listed([f"{file}: {dotted(where)}: {text}" for where, text in unmeasured]))
     if settings["retries"] is None:
-        settings["retries"] = 0 if asked == "virtual" or name == "sim" else RETRIES
+        settings["retries"] = 0 if asked == "virtual" or not entry.has_hosts else RETRIES
     method = Method(**settings)
     pairs = [
         _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
@@ -131,14 +129,15 @@ def expand(
 
 
 def is_auto(study: Study, lab: str | None, clock: ClockChoice | None) -> bool:
-    """Whether a calibration selects the clock of the study's plan. Only the hosts of lab air can have both clocks."""
-    name = study.lab.name if lab is None else lab
-    return name == "air" and (clock or study.lab.clock) == "auto"
+    """Whether a calibration selects the clock of the study's plan."""
+    return (
+        lab_entry(study.lab.name if lab is None else lab).calibrated and (clock or study.lab.clock) == "auto"
+    )
 
 
 def check_has_machines(lab: str) -> None:
     """Raise UsageError if an inventory has no meaning in the lab."""
-    if lab != HOSTS:
+    if not lab_entry(lab).has_machines:
         raise UsageError(f"--inventory: lab {lab} has no machines; lab hosts has")
 
 
@@ -355,7 +354,7 @@ def measures(probe: str, cell: Cell) -> bool:
     """Whether the probe of that name can measure the cell."""
     if (entry := PROBES.get(probe)) is None:  # a probe that no study can name has no restrictions
         return True
-    if entry.in_sim is None and cell.lab == "sim":
+    if entry.in_sim is None and not lab_entry(cell.lab).has_hosts:
         return False
     if entry.of_cpu:
         return cell.security != "open"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll.clock import Clock
+from airtoll.study.labs import lab_entry
 from airtoll.study.quantity import one_of
 
 
@@ -160,12 +161,12 @@ P99_OF: Final[dict[str, str]] = {
 def lacks(metric: str, probes: Collection[str], lab: str, clock: Clock) -> str | None:
     """Why no measurement with these probes in this lab gives the metric, with the remedy; None if one does."""
     able = PROBES_OF[metric]
-    if lab == "sim":
+    if not lab_entry(lab).has_hosts:
         able = tuple(
             name for name in able if PROBES[name].in_sim and metric not in PROBES[name].only_on_hosts
         )
         if not able:
-            return f"lab sim cannot measure {metric}, because it has no hosts: use lab air, linux or hosts"
+            return f"lab {lab} cannot measure {metric}, because it has no hosts: use lab air, linux or hosts"
     elif clock == "virtual":
         able = tuple(name for name in able if not PROBES[name].real_time and metric not in _OF_MACHINES)
         if not able:

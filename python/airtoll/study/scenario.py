@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from airtoll import _rust
 from airtoll.study import cell, factors, quantity
+from airtoll.study.labs import lab_entry
 from airtoll.study.link import LinkSettings, Matrix, MediumSettings, matrix
 from airtoll.study.phys import PHYS, is_implying_streams
 from airtoll.study.quantity import RATE
@@ -234,6 +235,6 @@ def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
     if of.offered != "max" and of.transport == "udp":
         levels["offered"] = of.offered
     settings = {word: getattr(link, word) for word in MediumSettings.model_fields}
-    if of.lab == "air" and link.udp_buffer is not None:
+    if lab_entry(of.lab).has_tun and link.udp_buffer is not None:
         words = {"udp_tun": True, **words}
     return Scenario.model_construct(**{**settings, **levels, **words})

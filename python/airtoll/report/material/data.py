@@ -39,6 +39,7 @@ from airtoll.store.records import spoiled_metrics
 from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
+from airtoll.study.labs import IMPORTED, lab_entry
 from airtoll.study.security import Security
 from airtoll.study.toml import parse_toml
 
@@ -205,9 +206,19 @@ class ReportData:
         ).keys()
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether the lab has traffic models in virtual time instead of hosts."""
+        return not lab_entry(self.lab).has_hosts
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether other tools recorded the runs."""
+        return self.lab == IMPORTED
+
+    @property
     def obtained(self) -> str:
         """How the values were obtained: "measured", or "simulated" in lab sim."""
-        return "simulated" if self.lab == "sim" else "measured"
+        return "simulated" if self.is_simulated else "measured"
 
     @cached_property
     def _study_keys(self) -> Mapping[str, Any]:
@@ -237,7 +248,7 @@ class ReportData:
     @cached_property
     def _first_alike(self) -> Mapping[Cell, Cell]:
         """The cells whose scenario lab sim had in an earlier cell, with that cell."""
-        return alike.first_of_each(self._simulated()) if self.lab == "sim" else {}
+        return alike.first_of_each(self._simulated()) if self.is_simulated else {}
 
     def identical(self, a: Cell, b: Cell) -> bool:
         """Whether lab sim had the same scenario in both cells, so that none of its runs can tell them apart.
@@ -387,7 +398,7 @@ class ReportData:
 
         Imported cells are predicted only with a publication, whose study declares the link.
         """
-        if self.lab == "sim" or (self.lab == "imported" and self.publication is None):
+        if self.is_simulated or (self.is_imported and self.publication is None):
             return {}
         return {
             run.run.cell: self.model.case(run.run.cell, _load_mbps(run))

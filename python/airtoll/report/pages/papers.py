@@ -66,7 +66,7 @@ def _section(paper: BesidePublication) -> list[str]:
 
 
 def _name(data: ReportData) -> str:
-    clock = "" if data.lab in ("sim", "imported") else f", {data.plan.clock} clock"
+    clock = "" if data.is_simulated or data.is_imported else f", {data.plan.clock} clock"
     return f"{'Imported runs' if data.lab == 'imported' else f'Lab {data.lab}'}{clock}"
 
 
@@ -76,7 +76,7 @@ def origin(data: ReportData) -> Grid:
 
 
 def _origin(data: ReportData) -> Iterator[tuple[str, str]]:
-    method, virtual = data.method, data.lab == "sim" or data.plan.clock == "virtual"
+    method, virtual = data.method, data.is_simulated or data.plan.clock == "virtual"
     yield "Values", data.obtained
     yield "Lab", data.lab
     yield "Clock", "virtual" if virtual else "real"

@@ -363,7 +363,7 @@ class Claims:
         )
 
     def _grid(self, name: str, title: str, note: str, judged: Sequence[Judged]) -> Grid:
-        modelled = self.data.lab != "sim" and any(one.model is not None for one in self.judged)
+        modelled = not self.data.is_simulated and any(one.model is not None for one in self.judged)
         return Grid(
             name,
             title,
@@ -460,7 +460,7 @@ class Claims:
             in_sessions=in_sessions,
             identical=self.data.identical,
         )
-        model = measured if self.data.lab == "sim" else self._predicted(tested, values, measured)
+        model = measured if self.data.is_simulated else self._predicted(tested, values, measured)
         return Judged(
             tested,
             sources,

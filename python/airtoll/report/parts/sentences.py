@@ -91,7 +91,7 @@ def run_counts(data: ReportData) -> str:
 def method(data: ReportData) -> list[str]:
     """How the figures were obtained and computed: what the runs of this result did, in its lab."""
     lines = [
-        *(_imported(data) if data.lab == "imported" else _planned(data)),
+        *(_imported(data) if data.is_imported else _planned(data)),
         f"{_unit(data)} Intervals and equivalence verdicts apply to each change separately; they are not adjusted for "
         "the number of comparisons. p-values are adjusted by Holm's method over all changes of a metric, which share "
         "one figure.",
@@ -123,7 +123,7 @@ def _planned(data: ReportData) -> Iterator[str]:
             "contains one session of every setting, in the reverse order of the block before (ABBA), so that a steady "
             "drift affects all settings alike. The cells of a session are in random order."
         )
-    elif data.lab == "sim":
+    elif data.is_simulated:
         yield (
             "Each block contains one run of every security level of an otherwise equal cell. The runs of a block share "
             "a seed, and so draw the same backoffs."
@@ -138,7 +138,7 @@ def _planned(data: ReportData) -> Iterator[str]:
         yield f"airtoll selected the clock: {reason}."
     done = {name for run in data.runs if run.record for name in run.record.probes}
     probes = [name for name in m.probes if name in done] or m.probes
-    if data.lab == "sim":
+    if data.is_simulated:
         yield (
             "The medium, the hosts and their traffic are simulated in virtual time: "
             f"{text.listing(map(_measured, probes))}. Each probe simulates {m.duration:g} s after a warm-up of "
@@ -155,7 +155,7 @@ def _planned(data: ReportData) -> Iterator[str]:
     yield from _loads(data)
     yield from _profiles(data)
     yield from _stacks(data)
-    seeds = "the backoffs" if data.lab == "sim" else "the order of runs"
+    seeds = "the backoffs" if data.is_simulated else "the order of runs"
     yield f"Seed {m.seed} determines {seeds}."
 
 
@@ -207,7 +207,7 @@ def _loads(data: ReportData) -> Iterator[str]:
     if loads := sorted(load for load in offered if load != "max"):
         shown = text.listing(f"{load:g}" for load in loads)
         yield f"Each sender offers {shown} Mbit/s of UDP payload."
-    if data.lab == "sim" and any(cell.transport == "tcp" for cell in cells):
+    if data.is_simulated and any(cell.transport == "tcp" for cell in cells):
         yield "TCP always has data to send and fills its segments: the packet size has no effect on it."
         return
     for size in sorted({cell.tcp_size for cell in cells if cell.transport == "tcp"}, reverse=True):
@@ -222,7 +222,7 @@ def _most_load(data: ReportData) -> str:
     """The load of the UDP senders that the study asks to offer the most, with the loads that their runs recorded."""
     if data.method.udp_load == "tcp":
         return "UDP offers the mean TCP throughput of the same cell, whose runs come first."
-    if data.lab == "sim":
+    if data.is_simulated:
         return "UDP senders are saturated: a datagram is always waiting."
     loads = sorted(
         load / 1e6

@@ -23,7 +23,6 @@ import tomli_w
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store.importers.cells import (
-    LAB,
     Given,
     Told,
     given_level,
@@ -40,6 +39,7 @@ from airtoll.store.records import RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
+from airtoll.study.labs import IMPORTED
 from airtoll.study.load import Study
 
 _ALIKE: Final = 1.25
@@ -115,7 +115,7 @@ def import_files(
         planned.sort(key=lambda test: test.started)
     _refuse_twins(planned)
     discarded = _discarded(planned, discard_first)
-    head: dict[str, Any] = {"title": title, "lab": LAB}
+    head: dict[str, Any] = {"title": title, "lab": IMPORTED}
     plan = Plan(
         study=_name(directory), method=_method(planned, discarded), runs=tuple(_runs(planned, discarded))
     )
@@ -124,7 +124,7 @@ def import_files(
         head["published"] = study.published
     records = []
     last: tuple[Given, File, Sequence[Reading]] | None = None
-    with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, LAB, quick=False) as result:
+    with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, IMPORTED, quick=False) as result:
         for run, test in zip(plan.runs, planned, strict=True):
             if last is None or last[0] is not test.given:
                 last = (test.given, *_read(test.given, shared_clocks=shared_clocks))
@@ -325,7 +325,7 @@ def _raw_name(path: Path) -> str:
 
 
 def _name(directory: Path) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", directory.absolute().name).strip(".-") or LAB
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", directory.absolute().name).strip(".-") or IMPORTED
 
 
-__all__ = ["FORMATS", "LAB", "Given", "given_level", "import_files", "levels_in_name", "read_table"]
+__all__ = ["FORMATS", "Given", "given_level", "import_files", "levels_in_name", "read_table"]

@@ -13,15 +13,13 @@ from airtoll.labs.sim import Sim
 from airtoll.study import security
 from airtoll.study.cell import Cell
 from airtoll.study.factors import LATER_FACTORS, UNKNOWN, level_text
+from airtoll.study.labs import IMPORTED
 from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, REQUIRED, check_factor, parse_level
 from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study
 from airtoll.study.phys import ALIASES, MCS, PHYS
 from airtoll.study.quantity import one_line
 from airtoll.study.security import READY_MADE, not_ready_made
-
-LAB: Final = "imported"
-"""The lab of results that other tools recorded."""
 
 GIVABLE: Final = tuple(name for name in CELL_FACTORS if name != "lab")
 _OTHER_COLUMNS: Final = ("file", "block", "discard")
@@ -58,7 +56,7 @@ def given_level(text: str, where: str) -> tuple[str, Any]:
 def _parsed(name: str, level: str, where: str) -> Any:
     try:
         if check_factor(name) == "lab":
-            raise ValueError(f"the lab of an imported result is {LAB}")
+            raise ValueError(f"the lab of an imported result is {IMPORTED}")
         if name == "security" and level not in READY_MADE:  # no study declares other profiles
             raise ValueError(not_ready_made(level))
         return parse_level(name, level)
@@ -147,7 +145,7 @@ class Told:
                 f"{who}: the file's name does not tell the security level: give --security LEVEL, once for all files "
                 "or once per file"
             )
-        cell = Cell(lab=LAB, **{**dict.fromkeys(REQUIRED, UNKNOWN), **levels})
+        cell = Cell(lab=IMPORTED, **{**dict.fromkeys(REQUIRED, UNKNOWN), **levels})
         if (obstacle := _obstacle(cell)) is not None:
             named = [
                 name for name in self.by_name if name not in {*self.by_file, *self.by_owner, *self.by_study}
