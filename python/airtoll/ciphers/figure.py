@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from airtoll import extras
+from airtoll.ciphers.parts import printed_lanes
 from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, ProtectionMode, SpeedMeasurement, Speeds
 
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
@@ -45,8 +46,8 @@ def write_figure(speeds: Speeds, path: Path) -> None:
 
 def _spec(speeds: Speeds) -> dict[str, Any]:
     suites = list(dict.fromkeys(m.suite for m in speeds.measurements))
-    standard = [suite for suite in suites if not suite.startswith(ENHANCED)]
-    enhanced = [suite for suite in suites if suite.startswith(ENHANCED)]
+    standard = [suite for suite in suites if printed_lanes(suite) is None]
+    enhanced = [suite for suite in suites if printed_lanes(suite) is not None]
     enhanced = [suite for suite in enhanced if suite != f"{ENHANCED}1"] or enhanced  # one lane is CCMP
     panels: list[tuple[ProtectionMode, list[str], str]] = []
     if standard:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll import _rust
+from airtoll.ciphers.parts import is_bip
 
 _MAX_PN: Final = (1 << 48) - 1
 
@@ -118,7 +119,7 @@ class Protection:
 
     def _key_id(self, key_id: int | None) -> int:
         if key_id is None:
-            return 4 if self.suite.startswith("bip-") else 0
+            return 4 if is_bip(self.suite) else 0
         if not 0 <= key_id <= 0xFF:
             raise ValueError(f"key_id: {key_id} is out of range")
         return key_id

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from airtoll import _rust
-from airtoll.ciphers.parts import PAPER_LANES
+from airtoll.ciphers.parts import PAPER_LANES, is_bip, printed_lanes
 from airtoll.ciphers.peers import Peers
 from airtoll.errors import UsageError
 
@@ -22,7 +22,7 @@ Operation = Literal["seal", "open"]
 LaneScheme = Literal["paper-lanes", "enhanced"]
 
 IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
-SUITES = tuple(suite for suite in _rust.suites() if not suite.startswith("bip"))
+SUITES = tuple(suite for suite in _rust.suites() if not is_bip(suite))
 """All suites that protect data."""
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""
@@ -225,7 +225,9 @@ def choose_suites(names: Iterable[str]) -> tuple[str, ...]:
     chosen = set()
     for name in names:
         found = [
-            suite for suite in SUITES if suite == name or (name == ENHANCED and suite.startswith(ENHANCED))
+            suite
+            for suite in SUITES
+            if suite == name or (name == ENHANCED and printed_lanes(suite) is not None)
         ]
         if not found:
             raise UsageError(f"--suite: '{name}' is not one of {', '.join((*SUITES, ENHANCED, PAPER_LANES))}")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from airtoll import extras
 from airtoll.ciphers import speed
-from airtoll.ciphers.parts import PAPER_LANES
+from airtoll.ciphers.parts import PAPER_LANES, printed_lanes
 from airtoll.ciphers.peers import Peers, program
 from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
@@ -207,7 +207,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
         ]
         if beside_ccmp:
             standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
-            row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
+            row.append(_ratio(ours, standard) if printed_lanes(suite) is not None else "")
         rows.append(tuple(row))
         before = suite
     return _Sheet(_title(way), tuple(columns), rows)

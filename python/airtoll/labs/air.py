@@ -33,7 +33,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import FACTORS, STATIONS, level_text
 from airtoll.study.link import LinkSettings
 from airtoll.study.quantity import one_of
-from airtoll.study.security import EAP, GROUP, SecurityProfile
+from airtoll.study.security import EAP, GROUP, SecurityProfile, cipher_entry
 
 CAN_SET = (
     *(
@@ -210,7 +210,7 @@ def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
 
 def _is_sealed_by_link(cell: Cell) -> bool:
     """Whether `airtoll link` seals the frames on the hosts, above their cards."""
-    return cell.security.startswith("enhanced") and cell.sealed_at == "host"
+    return cipher_entry(cell.security).is_enhanced and cell.sealed_at == "host"
 
 
 def _datagram_senders(cell: Cell) -> int:

@@ -11,6 +11,7 @@ from typing import Final
 from airtoll.host import SYSTEM_PATH
 from airtoll.labs import enterprise
 from airtoll.labs.network import Network
+from airtoll.study.phys import PHYS
 from airtoll.study.security import EAP, SAE, SecurityProfile
 
 SSID: Final = "airtoll"
@@ -94,7 +95,7 @@ def obstacles(
 
     `found` is the version of a program on the machine that runs it; default: on this machine.
     """
-    if profile.cipher.startswith("enhanced"):
+    if profile.entry.is_enhanced:
         yield f"security '{level}': {lab} has the ciphers of Linux; lab air has Enhanced CCMP"
     for akm in profile.akms:
         if (least := _SINCE.get(akm)) is None:
@@ -149,7 +150,7 @@ def _text(lines: Mapping[str, object]) -> str:
 
 
 def _of_phy(network: Network) -> dict[str, object]:
-    if network.phy not in ("ht", "vht"):
+    if not PHYS[network.phy].is_ht:
         return {}
     short = "[SHORT-GI-20][SHORT-GI-40]" if network.gi == "short" else ""
     side = {1: "[HT40+]", -1: "[HT40-]", 0: ""}[network.secondary]
@@ -165,7 +166,7 @@ def _of_phy(network: Network) -> dict[str, object]:
 
 
 def _of_access_point(profile: SecurityProfile) -> dict[str, object]:
-    if profile.cipher == "open" or profile.cipher.startswith("wep"):
+    if not profile.entry.has_handshake:
         return {}
     ciphers = _spelled(profile.ciphers, _CIPHERS)
     lines: dict[str, object] = {
@@ -186,7 +187,7 @@ def _of_access_point(profile: SecurityProfile) -> dict[str, object]:
 
 def _secret_words(network: Network) -> dict[str, object]:
     """The lines with the passphrase or the WEP key."""
-    if network.profile.cipher.startswith("wep"):
+    if network.profile.entry.is_wep:
         return {"wep_default_key": 0, "wep_key0": network.secret}
     return {"wpa_passphrase": network.secret} if network.has_passphrase else {}
 
@@ -213,7 +214,7 @@ def _of_sae(profile: SecurityProfile) -> dict[str, object]:
 def _of_station(profile: SecurityProfile, folder: Path, secret: str) -> dict[str, object]:
     if profile.cipher == "open":
         return {"key_mgmt": "NONE"}
-    if profile.cipher.startswith("wep"):
+    if profile.entry.is_wep:
         return {"key_mgmt": "NONE", "wep_key0": secret, "wep_tx_keyidx": 0}
     # Of several key managements and ciphers, the station chooses the strongest that the access point offers.
     lines: dict[str, object] = {

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, TypeAdapter
 
+from airtoll import _rust
 from airtoll.agent import binary
 from airtoll.agent.agentless import AgentlessHost
 from airtoll.agent.connection import Connection, LostError
@@ -43,7 +44,8 @@ from airtoll.labs.places import ssh_destination
 from airtoll.study.cell import Cell, Plan
 from airtoll.study.factors import Ip, StackName
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.security import SecurityProfile
+from airtoll.study.phys import PHYS
+from airtoll.study.security import SecurityProfile, cipher_entry
 
 APPLIED: Final = (
     *("congestion_control", "window", "udp_buffer", "pacing_timer"),
@@ -417,9 +419,8 @@ class Hosts(Lab):
     def _network_of(self, cell: Cell) -> Network:
         of_cipher, settings = self._of_cipher(cell)
         table = self.inventory.access_point
-        octets = {"wep40": 5, "wep104": 13}.get(of_cipher.security)
-        if octets is not None:
-            secret = wep_key(self.file, octets)
+        if cipher_entry(of_cipher.security).is_wep:
+            secret = wep_key(self.file, _rust.temporal_key_len(of_cipher.security))
         elif table.kind == "fixed":
             secret = "not known here"  # noqa: S105 - nobody uses it
         else:
@@ -433,7 +434,7 @@ class Hosts(Lab):
             bandwidth_mhz=cell.bandwidth,
             gi=cell.gi,
             channel=table.channel,
-            qos=cell.phy in ("ht", "vht"),
+            qos=PHYS[cell.phy].is_ht,
             beacon_interval_tu=settings.beacon_interval or 100,
             country=table.country,
             certificates=certificates(self.file),

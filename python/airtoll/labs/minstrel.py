@@ -13,6 +13,7 @@ from typing import Final
 from airtoll.errors import AirtollError
 from airtoll.host import RadioRate
 from airtoll.study.cell import Cell
+from airtoll.study.phys import PHYS
 
 DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 """The folder in debugfs with a folder per radio."""
@@ -103,7 +104,7 @@ def only(cell: Cell, channel_mhz: int) -> list[str]:
     below it, which minstrel then uses only if the cell's rate fails.
     """
     rate, band = rate_of(cell), _band(channel_mhz)
-    if cell.phy not in ("ht", "vht"):
+    if not PHYS[cell.phy].is_ht:
         mbps = rate.phy_rate.bit_per_s / 1e6
         basic = max(each for each in _BASIC_MBPS[band] if each <= mbps)
         return [f"legacy-{band}", *(f"{each:g}" for each in sorted({basic, mbps}))]
@@ -116,7 +117,7 @@ def up_to(cell: Cell, channel_mhz: int) -> list[str]:
     """The rates that do not exceed the cell's rate and streams, as arguments of `iw dev INTERFACE set bitrates`."""
     band = _band(channel_mhz)
     highest = rate_of(cell)
-    if cell.phy not in ("ht", "vht"):
+    if not PHYS[cell.phy].is_ht:
         mbps = highest.phy_rate.bit_per_s / 1e6
         # The kernel refuses rates without a basic rate, and those of the 2.4 GHz band are DSSS rates.
         rates = (

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from airtoll import _rust
 from airtoll.errors import UsageError
 from airtoll.labs.enterprise import PUBLIC
 from airtoll.study.factors import GuardInterval, Phy
-from airtoll.study.security import EAP, SecurityProfile
+from airtoll.study.security import KEYS_FROM, SecurityProfile
 
 _SSID_MAX_B: Final = 32
 _PASSPHRASE: Final = re.compile(r"[ -~]{8,63}")  # IEEE Std 802.11-2020, J.4.1
 # Characters with a meaning in the files of hostapd and FreeRADIUS: the end of a text, an escape, an expansion.
 _PASSWORD: Final = re.compile(r"[^\"\\%]*")
-_WEP_DIGITS: Final = {"wep40": 10, "wep104": 26}
 
 
 def channel_mhz(channel: int) -> int:
@@ -49,7 +49,8 @@ class Network:
             raise UsageError(f"country {self.country!r}: expected two capital letters, such as DE")
         if not (1 <= self.channel <= 14 or 36 <= self.channel <= 177):
             raise UsageError(f"channel {self.channel}: expected 1 to 14 or 36 to 177")
-        if (digits := _WEP_DIGITS.get(self.profile.cipher)) is not None:
+        if self.profile.entry.is_wep:
+            digits = 2 * _rust.temporal_key_len(self.profile.cipher)
             if not re.fullmatch(rf"[0-9A-Fa-f]{{{digits}}}", self.secret):
                 raise UsageError(f"security '{self.level}': its key must be {digits} hexadecimal digits")
         elif self.has_passphrase and not _PASSPHRASE.fullmatch(self.secret):
@@ -67,8 +68,7 @@ class Network:
     @property
     def has_passphrase(self) -> bool:
         """Whether the keys derive from a passphrase."""
-        akms = set(self.profile.akms)
-        return bool(akms) and "owe" not in akms and not EAP & akms
+        return bool(self.profile.akms) and not KEYS_FROM.keys() & self.profile.akms
 
     @property
     def has_password(self) -> bool:

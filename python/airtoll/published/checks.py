@@ -13,6 +13,7 @@ from airtoll.published.load import AnyOperand, names, published
 from airtoll.published.outcome import Finding, listing
 from airtoll.published.publication import ComparisonClaim, Operand, Ordering, Point, Publication, Trend
 from airtoll.published.words import METRICS, Condition
+from airtoll.study.phys import PHYS
 
 
 class Pair(NamedTuple, Generic[AnyOperand]):
@@ -158,7 +159,8 @@ def check_streams(publication: Publication) -> Iterator[Finding]:
         if p.metric == "throughput"
         and not p.quoted
         and p.change is None
-        and p.condition.phy in ("ht", "vht")
+        and p.condition.phy is not None
+        and PHYS[p.condition.phy].is_ht
         and p.condition.bandwidth
     ]
     if not own:

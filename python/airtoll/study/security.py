@@ -6,6 +6,7 @@ profiles without these keys, and `SecurityProfile.on` derives the rest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -53,6 +54,42 @@ Cipher = Literal[
 ]
 """Cipher suites of data frames, the weakest first, with hostapd's names where they exist; enhancedN is Enhanced CCMP
 with N lanes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CipherEntry:
+    """The properties of a cipher that code relies on instead of its name."""
+
+    is_wep: bool = False  # a key that stations are given, as hexadecimal digits
+    is_enhanced: bool = (
+        False  # Enhanced CCMP, which only airtoll has: sealed on hosts if `crypto_at` is by-suite
+    )
+    has_handshake: bool = True  # a key management agrees on the keys
+    protects_management: bool = True  # management frames and beacons can be protected
+    with_ht: bool = True  # allowed with HT and later PHYs (IEEE Std 802.11-2020, 12.6.3)
+
+    @property
+    def combines(self) -> bool:
+        """Whether a network can have the cipher beside others."""
+        return not (self.is_wep or self.is_enhanced)
+
+
+_WEP: Final = CipherEntry(is_wep=True, has_handshake=False, protects_management=False, with_ht=False)
+
+CIPHERS: Final[Mapping[str, CipherEntry]] = {
+    "open": CipherEntry(has_handshake=False, protects_management=False),
+    **dict.fromkeys(get_args(Cipher), CipherEntry()),
+    **dict.fromkeys(("wep40", "wep104"), _WEP),
+    "tkip": CipherEntry(protects_management=False, with_ht=False),
+    **dict.fromkeys(("enhanced1", "enhanced2", "enhanced4", "enhanced8"), CipherEntry(is_enhanced=True)),
+}
+"""`open` and every cipher by its level."""
+
+
+def cipher_entry(level: str) -> CipherEntry:
+    """The properties of a cipher; the defaults for a level that is the name of a profile and of no cipher."""
+    return CIPHERS.get(level, CipherEntry())
+
 
 ManagementFrameProtection = Literal["disabled", "optional", "required"]
 Eap = Literal["tls", "peap", "ttls"]
@@ -184,6 +221,11 @@ class SecurityProfile(BaseModel):
         """The level of the strongest pairwise cipher, which stations choose: `open` or a name of `Cipher`."""
         return max(self.ciphers, key=_STRENGTH, default="open")
 
+    @property
+    def entry(self) -> CipherEntry:
+        """The properties of `cipher`."""
+        return CIPHERS[self.cipher]
+
     def words(self) -> str:
         """The keys that have a value, in one line: "wpa_key_mgmt sae, pairwise ccmp"."""
         keys = self.model_dump(exclude_none=True, exclude={"title"})
@@ -198,7 +240,7 @@ class SecurityProfile(BaseModel):
 
         `link` supplies the keys of [link] that the profile does not set; hostapd's rules derive the others.
         """
-        if self.cipher in ("open", "wep40", "wep104"):  # no key management
+        if not self.entry.has_handshake:
             own = {"pairwise": self.ciphers, "ieee80211w": "disabled", "beacon_prot": False}
             return self.model_copy(update=own)
         akms = self.akms or _listed(link.wpa_key_mgmt) or ("wpa-psk",)
@@ -210,7 +252,7 @@ class SecurityProfile(BaseModel):
             "ieee80211w": "disabled",
             "beacon_prot": False,
         }
-        if self.cipher != "tkip":  # does not protect management frames
+        if self.entry.protects_management:
             needs = [akm in NEED_PROTECTION for akm in akms]
             derived = "required" if all(needs) else "optional" if any(needs) else "disabled"
             own["ieee80211w"] = self.ieee80211w or link.ieee80211w or derived
@@ -361,11 +403,9 @@ def faults(profile: SecurityProfile, link: LinkKeys) -> Iterator[Fault]:
     given = [name for name in profile.model_dump(exclude_none=True) if name not in ("title", "pairwise")]
     if not ciphers:
         yield None, "protects nothing: set wpa_key_mgmt or pairwise"
-    elif len(ciphers) > 1 and (
-        alone := [cipher for cipher in ciphers if cipher.startswith(("wep", "enhanced"))]
-    ):
+    elif len(ciphers) > 1 and (alone := [cipher for cipher in ciphers if not CIPHERS[cipher].combines]):
         yield "pairwise", f"{alone[0]} must be the only cipher"
-    elif profile.cipher.startswith("wep") and given:
+    elif profile.entry.is_wep and given:
         yield given[0], f"does not apply to {profile.cipher}, which has no key management"
     of_frames = [name for name in ("ieee80211w", "beacon_prot") if name in given]
     if profile.cipher == "tkip" and of_frames:
@@ -377,7 +417,7 @@ def faults(profile: SecurityProfile, link: LinkKeys) -> Iterator[Fault]:
         )
     if profile.wpa == 1 and set(akms) - {"wpa-psk", "wpa-eap"}:
         yield "wpa", "1 supports only wpa_key_mgmt wpa-psk and wpa-eap"
-    kinds = {_KIND.get(akm, "a passphrase") for akm in akms}
+    kinds = {KEYS_FROM.get(akm, "a passphrase") for akm in akms}
     if len(kinds) > 1:
         yield "wpa_key_mgmt", f"{' and '.join(akms)} cannot be combined: {' and '.join(sorted(kinds))}"
     for name, of in _ONLY_WITH.items():
@@ -387,7 +427,7 @@ def faults(profile: SecurityProfile, link: LinkKeys) -> Iterator[Fault]:
         yield "sae_pwe", "0 is not allowed with sae-ext-key, which requires hash-to-element: use 1 or 2"
 
 
-_KIND: Final[Mapping[str, str]] = {
+KEYS_FROM: Final[Mapping[str, str]] = {
     "owe": "no secret",
     "wpa-eap": "802.1X",
     "wpa-eap-sha256": "802.1X",

@@ -9,11 +9,15 @@ from typing import Final
 
 from airtoll.study.phys import PHYS
 from airtoll.study.scenario import Scenario, is_without_ht, unused_processor
-from airtoll.study.security import READY_MADE
+from airtoll.study.security import READY_MADE, CipherEntry
 
 
-def _cipher(scenario: Scenario) -> str:
-    return READY_MADE[scenario.security].cipher
+def _cipher(scenario: Scenario) -> CipherEntry:
+    return READY_MADE[scenario.security].entry
+
+
+def _is_secured(scenario: Scenario) -> bool:
+    return READY_MADE[scenario.security].cipher != "open"
 
 
 def _traffic(scenario: Scenario) -> str:
@@ -70,11 +74,11 @@ _REQUIRED: Final[Mapping[tuple[str, ...], tuple[str, Callable[[Scenario], bool]]
     ),
     ("wpa_key_mgmt",): (
         "a security level with a handshake, such as ccmp",
-        lambda of: _cipher(of) != "open" and not _cipher(of).startswith("wep"),
+        lambda of: _cipher(of).has_handshake,
     ),
     ("ieee80211w",): (
         "a security level that protects management frames, such as ccmp",
-        lambda of: _cipher(of) not in ("open", "tkip") and not _cipher(of).startswith("wep"),
+        lambda of: _cipher(of).protects_management,
     ),
     ("k_factor",): ("fading rician", lambda of: of.fading == "rician"),
     ("coherence_time",): ("fading rayleigh or rician", _fades),
@@ -84,7 +88,7 @@ _REQUIRED: Final[Mapping[tuple[str, ...], tuple[str, Callable[[Scenario], bool]]
     (
         *("processor_frame", "processor_byte", "processor_latency", "processor_clock"),
         *("host_frame", "host_byte"),
-    ): ("a security level other than open", lambda of: _cipher(of) != "open"),
+    ): ("a security level other than open", _is_secured),
     ("processor_clock",): (
         "a card without both processor_frame and processor_byte",
         lambda of: of.processor_frame is None or of.processor_byte is None,

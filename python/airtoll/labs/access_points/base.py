@@ -10,24 +10,23 @@ from airtoll.agent.host import AgentHost
 from airtoll.agent.processes import AgentProcess
 from airtoll.host import last_words
 from airtoll.labs.network import Network
+from airtoll.study.phys import PHYS
 
 _NO_CONNECTION: Final = 255
-_WITHOUT_HT: Final = ("wep40", "wep104", "tkip")
 _RADAR: Final = range(52, 145)
 """Channels of the 5 GHz band that radar detection can close (DFS)."""
 
 
 def obstacle(network: Network) -> str | None:
     """Return why no kind of access point that airtoll drives can offer the network, or None."""
-    if network.profile.cipher.startswith("enhanced"):
+    if network.profile.entry.is_enhanced:
         return f"security '{network.level}': no access point has Enhanced CCMP; lab air has it"
     if network.channel in _RADAR:
         return f"channel {network.channel} is subject to radar detection: use a channel from 36 to 48 or from 149"
-    if network.channel <= 14 and network.phy in ("ofdm", "vht"):
-        return f"channel {network.channel} is in the 2.4 GHz band, which phy {network.phy} does not have"
-    if network.channel > 14 and network.phy in ("dsss", "erp"):
-        return f"channel {network.channel} is in the 5 GHz band, which phy {network.phy} does not have"
-    if network.phy in ("ht", "vht") and network.profile.cipher in _WITHOUT_HT:
+    phy, band = PHYS[network.phy], "2.4 GHz" if network.channel <= 14 else "5 GHz"
+    if band not in phy.bands:
+        return f"channel {network.channel} is in the {band} band, which phy {network.phy} does not have"
+    if phy.is_ht and not network.profile.entry.with_ht:
         return (
             f"security '{network.level}': access points turn phy {network.phy} off with WEP and TKIP "
             "(IEEE Std 802.11-2020, 12.6.3): use phy ofdm or erp"

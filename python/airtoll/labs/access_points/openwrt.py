@@ -376,7 +376,7 @@ def encryption(network: Network) -> str:
     """The value of the option `encryption`."""
     profile = network.profile
     akms = set(profile.akms)
-    if profile.cipher.startswith("wep"):
+    if profile.entry.is_wep:
         return "wep-open"
     if not akms:
         return "none"
@@ -399,7 +399,7 @@ def _of_network(network: Network) -> Options:
         "encryption": encryption(network),
         "wmm": str(int(network.qos)),
     }
-    if profile.cipher.startswith("wep"):
+    if profile.entry.is_wep:
         return {**options, "key": "1", "key1": network.secret}
     if profile.akms:
         options["ieee80211w"] = str(hostapd.words(network)["ieee80211w"])

@@ -78,11 +78,11 @@ def settings(network: Network) -> Iterator[tuple[str, str]]:
     profile = network.profile
     yield "Network name (SSID)", network.ssid
     yield "Security", security(profile)
-    if profile.cipher.startswith("wep"):
+    if profile.entry.is_wep:
         yield "WEP key 1", f"{network.secret} (hexadecimal)"
     if network.has_passphrase:
         yield "Password", "the passphrase in the inventory"
-    if profile.akms and profile.cipher != "tkip":
+    if profile.akms and profile.entry.protects_management:
         yield "Protected management frames", str(profile.ieee80211w)
     yield "Wireless mode", _MODES.get(network.phy, network.phy)
     yield "Channel", str(network.channel)
@@ -94,7 +94,7 @@ def settings(network: Network) -> Iterator[tuple[str, str]]:
 def security(profile: SecurityProfile) -> str:
     """The name of the level on the pages of access points: "WPA2-Personal, AES"."""
     akms = set(profile.akms)
-    if profile.cipher.startswith("wep"):
+    if profile.entry.is_wep:
         return f"WEP, {64 if profile.cipher == 'wep40' else 128} bits, open system"
     if not akms:
         return "none (open)"

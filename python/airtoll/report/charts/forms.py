@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.study.cell import Cell
-from airtoll.study.security import Cipher
+from airtoll.study.security import CIPHERS
 
 Axis = Literal["packet_size", "rate", "offered", "security"]
 
@@ -33,7 +33,7 @@ _OTHERS: Final = 6
 def colour_names(levels: Iterable[str]) -> list[str]:
     """The names of the levels' colours in the style sheet. Each cipher has its own; other profiles share a few."""
     others = (f"other{number % _OTHERS + 1}" for number in count())
-    return [level if level in ("open", *get_args(Cipher)) else next(others) for level in levels]
+    return [level if level in CIPHERS else next(others) for level in levels]
 
 
 def axis(data: ReportData) -> Axis:
