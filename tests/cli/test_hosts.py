@@ -174,7 +174,7 @@ def test_a_second_inventory_with_the_same_machines_is_refused(inventory: Path, t
             second.missing() or "",
         )
         # An agent of this inventory may still run, because its connection was lost.
-        first.host("sta").connection._lose("lost")
-        assert first.host("sta").connection.lost is None
+        first.machines.host("sta").connection._lose("lost")
+        assert first.machines.host("sta").connection.lost is None
     with closing(Hosts(other)) as second:
         assert second.missing() is None

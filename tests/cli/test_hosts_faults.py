@@ -32,7 +32,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs import air, journal
 from airtoll.labs.hosts import Hosts
 from airtoll.probes import probes_of
-from airtoll.store import Event, ProbeStarted, Result, RunFinished, RunStarted, record
+from airtoll.store import Event, ProbeStarted, Result, RunFinished, RunStarted, check_ready, record
 from airtoll.study import expand, load_study
 
 pytestmark = [
@@ -68,7 +68,7 @@ class Scene:
     def host(self, role: str) -> AgentHost:
         """A machine, as the study reaches it."""
         assert self.lab is not None
-        return self.lab.host(role)
+        return self.lab.machines.host(role)
 
     def namespace(self, role: str) -> Path:
         """The network namespace of a machine."""
@@ -446,6 +446,7 @@ def story(inventory: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
                 injected = Injected(Scene(inventory.parent, lab), left)
                 probes = probes_of(plan.method.probes, lab.name)
                 try:
+                    check_ready(plan.runs, lab, probes)
                     record(result, lab, probes, injected.on_event, course=Course.of(result))
                 except AirtollError as error:
                     told.stops["" if injected.current is None else injected.current.name] = str(error)

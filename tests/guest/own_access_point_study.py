@@ -19,7 +19,7 @@ from airtoll.course import Course
 from airtoll.labs.access_points.hostapd import Hostapd
 from airtoll.labs.hosts import Hosts
 from airtoll.probes import probes_of
-from airtoll.store import Event, ProbeStarted, Result, record
+from airtoll.store import Event, ProbeStarted, Result, check_ready, record
 from airtoll.store.recorder import PCAP
 from airtoll.study import expand, load_study
 
@@ -86,14 +86,14 @@ def inventory() -> Path:
 
 
 def kill_hostapd(lab: Hosts) -> None:
-    assert isinstance(lab._access_point, Hostapd)
-    assert lab._access_point._process is not None
-    lab._access_point._process.kill()
+    assert isinstance(lab.switching._access_point, Hostapd)
+    assert lab.switching._access_point._process is not None
+    lab.switching._access_point._process.kill()
 
 
 def restart_access_point(lab: Hosts) -> None:
     """The machine of the access point goes, with its agent, and comes back."""
-    transport = lab.host("ap").connection._transport
+    transport = lab.machines.host("ap").connection._transport
     os.kill(transport.pid, signal.SIGKILL)
 
 
@@ -106,11 +106,11 @@ def switch_channel(lab: Hosts) -> None:
 
 
 def hostapd_cli(lab: Hosts, words: str) -> None:
-    sh(f"hostapd_cli -s {JOB} -p {lab.host('ap').folder()}/hostapd -i wlan0 {words}")
+    sh(f"hostapd_cli -s {JOB} -p {lab.machines.host('ap').folder()}/hostapd -i wlan0 {words}")
 
 
 def reassociate(lab: Hosts) -> None:
-    folder = lab.host("sta").folder()
+    folder = lab.machines.host("sta").folder()
     sh(f"wpa_cli -s {JOB} -p {folder}/wpa_supplicant -i wlan1 reassociate")
 
 
@@ -167,6 +167,7 @@ def main() -> None:
                     left.pop(event.run.order)(lab)
 
         probes = probes_of(plan.method.probes, lab.name)
+        check_ready(plan.runs, lab, probes)
         record(result, lab, probes, inject, pcap=True, course=Course.of(result))
         names = dict(enumerate(("none", *FAULTS), 1))
         reasons: dict[str, list[tuple[str, ...]]] = {name: [] for name in names.values()}

@@ -20,7 +20,7 @@ from airtoll.agent.connection import Connection, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.agent.ssh import SUDO, Ssh
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import hosts, joining, journal
+from airtoll.labs import joining, journal, machines
 from airtoll.labs.access_points.station import report
 from airtoll.labs.emulated import IPS
 from airtoll.labs.hosts import Hosts
@@ -101,7 +101,7 @@ def test_sudo_that_this_machine_lacks(tmp_path: Path, monkeypatch: pytest.Monkey
         (programs / name).symlink_to(f"/bin/{name}")
     monkeypatch.setenv("PATH", str(programs))
     with pytest.raises(UsageError) as raised:
-        _lab(tmp_path, 'become = "sudo"').host("ap")
+        _lab(tmp_path, 'become = "sudo"').machines.host("ap")
     assert str(raised.value) == f"host ap (local): {SUDO_SAYS[0][2]}"
 
 
@@ -114,7 +114,7 @@ def test_a_radio_that_only_root_may_change(
     assert lab.missing() == (
         f'lab hosts: host ap: changing its radio requires root: set hosts.ap.become = "sudo" in {lab.file}'
     )
-    assert lab.lacks_root("sta") is None  # it joins by hand
+    assert lab.machines.lacks_root("sta") is None  # it joins by hand
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user cannot become another one")
@@ -151,7 +151,7 @@ def test_a_wpa_supplicant_that_does_not_answer(tmp_path: Path) -> None:
 
 
 def test_a_run_says_why_it_waits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(hosts, "_POLL_S", 0.0)
+    monkeypatch.setattr(machines, "_POLL_S", 0.0)
     failures = [LostError("host sta: no route")] * 5
 
     def attempt() -> str:
@@ -159,12 +159,12 @@ def test_a_run_says_why_it_waits(monkeypatch: pytest.MonkeyPatch, capsys: pytest
             raise failures.pop()
         return "back"
 
-    assert hosts._retried(attempt, LostError, time.monotonic() + 60) == "back"
+    assert machines.retried(attempt, LostError, time.monotonic() + 60) == "back"
     (line,) = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"waiting up to (59|60) s: host sta: no route", line)
     failures.append(LostError("host sta: no route"))
     with pytest.raises(LostError, match=r"^host sta: no route$"):
-        hosts._retried(attempt, LostError, time.monotonic() - 1)
+        machines.retried(attempt, LostError, time.monotonic() - 1)
 
 
 def test_what_a_host_says_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,12 +178,14 @@ def test_a_host_reports_addresses_and_nothing_else(
 ) -> None:
     said = [{"addr_info": [{"local": "192.0.2.1"}, {"local": "2001:db8::1"}]}]
     answer = SimpleNamespace(returncode=0, stdout=json.dumps(said).encode())
-    monkeypatch.setattr(lab, "host", lambda _: SimpleNamespace(run=lambda *_: answer))
-    monkeypatch.setattr(lab, "inventory", SimpleNamespace(hosts={"sta": SimpleNamespace(interface="eth0")}))
-    assert [lab.own_address("sta", ip) for ip in IPS] == ["192.0.2.1", "2001:db8::1"]
+    monkeypatch.setattr(lab.machines, "host", lambda _: SimpleNamespace(run=lambda *_: answer))
+    monkeypatch.setattr(
+        lab.machines, "inventory", SimpleNamespace(hosts={"sta": SimpleNamespace(interface="eth0")})
+    )
+    assert [lab.machines.own_address("sta", ip) for ip in IPS] == ["192.0.2.1", "2001:db8::1"]
     answer.stdout = answer.stdout.replace(b"192.0.2.1", words.encode())
     with pytest.raises(LostError, match=r"^host sta: the output of `ip addr show`: 0\.addr_info\.0\.local"):
-        lab.own_address("sta", "ipv6")
+        lab.machines.own_address("sta", "ipv6")
 
 
 HOOK = """
@@ -209,18 +211,18 @@ def test_a_controller_whose_agent_was_lost_gets_a_new_one(
     hook.chmod(0o755)
     (tmp_path / "lab.toml").write_text(HOOK)
     lab = Hosts(tmp_path / "lab.toml")
-    lab._journal = HostJournal(lab.file)
+    lab.machines.journal = HostJournal(lab.file)
     cell = make_cell(security="ccmp")
     network = lab._network_of(cell)
-    lab._switch(network)
-    assert lab._is_set_up()
-    controller = lab._controller()
+    lab.switching.switch(network)
+    assert lab.switching.is_set_up()
+    controller = lab.machines.controller()
     os.kill(worker_of(controller), signal.SIGKILL)
     assert wait_until(lambda: controller.connection.lost is not None)
-    assert not lab._is_set_up()
-    lab._switch(network)
-    assert lab._is_set_up()
-    assert lab._controller() is not controller
+    assert not lab.switching.is_set_up()
+    lab.switching.switch(network)
+    assert lab.switching.is_set_up()
+    assert lab.machines.controller() is not controller
     lab.close()
     # The lost agent restored the access point. The journal does so too before `apply`: the agent may have failed.
     actions = (tmp_path / "actions").read_text().split("\n")[:-1]
@@ -235,7 +237,7 @@ def test_the_access_point_is_restored_before_a_station_that_hangs(tmp_path: Path
         assert restored == ["ap"]
         raise LostError("host sta: the agent did not answer within 20 s")
 
-    lab._access_point = SimpleNamespace(restore=lambda: restored.append("ap"))  # type: ignore[assignment]
-    lab._stations = {"sta": SimpleNamespace(restore=lost)}  # type: ignore[dict-item]
+    lab.switching._access_point = SimpleNamespace(restore=lambda: restored.append("ap"))  # type: ignore[assignment]
+    lab.switching._stations = {"sta": SimpleNamespace(restore=lost)}  # type: ignore[dict-item]
     with pytest.raises(LostError, match="host sta"):
         lab.close()

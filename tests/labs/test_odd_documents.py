@@ -21,7 +21,7 @@ from airtoll.labs import journal
 from airtoll.labs.access_points import openwrt
 from airtoll.labs.access_points.agentless import of_macos, of_windows
 from airtoll.labs.access_points.station import report
-from airtoll.labs.hosts import Hosts
+from airtoll.labs.machines import Machines
 from airtoll.store.origin import Origin
 from airtoll.sweep.journal import Journal
 from airtoll.sweep.table import make_table
@@ -55,11 +55,11 @@ def of_openwrt(text: bytes, _folder: Path) -> object:
 
 
 def of_hosts(text: bytes, _folder: Path) -> object:
-    lab = Hosts.__new__(Hosts)
+    machines = Machines.__new__(Machines)
     host = SimpleNamespace(run=lambda argv, _s: subprocess.CompletedProcess(argv, 0, text, b""))
-    lab.inventory = SimpleNamespace(hosts={"sta": SimpleNamespace(interface="eth0")})  # type: ignore[assignment]
-    lab.host = lambda _role: host  # type: ignore[method-assign,assignment,return-value]
-    found = lab.own_address("sta", "ipv4")
+    machines.inventory = SimpleNamespace(hosts={"sta": SimpleNamespace(interface="eth0")})  # type: ignore[assignment]
+    machines.host = lambda _role: host  # type: ignore[method-assign,assignment,return-value]
+    found = machines.own_address("sta", "ipv4")
     assert found is None or not found.startswith("-")
     return found
 

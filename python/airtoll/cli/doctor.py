@@ -59,7 +59,7 @@ def examine_hosts(destination: str | None, inventory: Path | None, *, as_json: b
             found |= {role: [] for role in lab.agentless}
             agents = {role: table for role, table in lab.inventory.hosts.items() if role not in found}
             for role, table in agents.items():
-                host = lab.host(role)
+                host = lab.machines.host(role)
                 names = [table.wireless] if table.wireless is not None else wifi.interfaces(host)
                 found[role] = [wifi.examine(host, name) for name in names]
                 links = [one.link for one in found[role] if one.link is not None and one.sealed_in is None]
@@ -102,13 +102,15 @@ def inferred(lab: "Hosts", role: str, cipher: str) -> str:
     if cipher == "open":
         return "The network is open, so no frames are sealed."
     peer = next((other for other in ("server", "ap") if other in lab.inventory.hosts), None)
-    address = None if peer is None else lab.addresses_of(peer).get("ipv4")
+    address = None if peer is None else lab.machines.addresses_of(peer).get("ipv4")
     if peer is None or address is None:
         return "An inference requires a host server or ap with an IPv4 address in the inventory."
-    if lacking := next((end for end in (role, peer) if lab.host(end).lacking(list(sealing.TOOLS))), None):
+    if lacking := next(
+        (end for end in (role, peer) if lab.machines.host(end).lacking(list(sealing.TOOLS))), None
+    ):
         return f"An inference requires iperf3 on host {lacking}: apt-get install iperf3"
     try:
-        return sealing.load(lab.host(role), lab.host(peer), address, cipher).sentence()
+        return sealing.load(lab.machines.host(role), lab.machines.host(peer), address, cipher).sentence()
     except AirtollError as error:
         return f"No inference: {error}"
 

@@ -78,7 +78,7 @@ def restore(inventory: Path) -> None:
     from airtoll.labs.hosts import Hosts
 
     with closing(Hosts(inventory)) as lab:
-        remaining = lab.restore()
+        remaining = lab.machines.restore()
     for line in remaining:
         plain_console().print(f"remains: {line}", soft_wrap=True)
     if remaining:
@@ -94,7 +94,7 @@ def _findings(lab: "Hosts", plan: "Plan") -> Iterator[HostFinding]:
     reached = 0
     for role in lab.inventory.hosts:
         try:
-            host = lab.machine(role)
+            host = lab.machines.machine(role)
         except AirtollError as error:
             yield HostFinding(f"host {role}", works=False, needed=True, words=str(error))
         else:
@@ -163,7 +163,7 @@ def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding
         remedy = "cpupower frequency-set -g performance"
         words = f"the CPU governor is {governor}, so CPU loads depend on the clock: {remedy}"
         yield HostFinding(f"host {role}", works=False, needed=False, words=words)
-    found = lab.addresses_of(role)
+    found = lab.machines.addresses_of(role)
     told = ", ".join(f"{ip.replace('ip', 'IP')} {found.get(ip, 'none')}" for ip in IPS)
     yield HostFinding(f"host {role}", works=bool(found), needed=role != "ap", words=f"addresses: {told}")
     if (interface := lab.inventory.hosts[role].wireless) is not None:
@@ -174,5 +174,5 @@ def _of_host(lab: "Hosts", role: str, host: "AgentHost") -> Iterator[HostFinding
         joins_by_hand = role.startswith("sta") and lab.inventory.hosts[role].join == "by-hand"
         if joins_by_hand and of_radio.silent is not None:
             yield HostFinding(f"host {role}", works=False, needed=True, words=of_radio.silent)
-    if (powerless := lab.lacks_root(role)) is not None:
+    if (powerless := lab.machines.lacks_root(role)) is not None:
         yield HostFinding(f"host {role}", works=False, needed=True, words=powerless)

@@ -145,7 +145,8 @@ class Air(Lab):
             for host in hosts.values():
                 configure(host, emulator, overhead_b, settings)
             link = stack.enter_context(_overlay(cell, settings, hosts, emulator)) if by_link else None
-            known = known_of(cell, settings, emulator, seed, self._clock)
+            rate_kbit_per_s = emulator.facts.get("rate_kbit_per_s")
+            known = known_of(cell, settings, seed, self._clock, rate_kbit_per_s, blocks_senders=False)
             facts = {
                 **emulator.facts,
                 "beacon_key": beacon_key if settings.beacon_prot and cell.security != "open" else None,

@@ -1,6 +1,6 @@
 """The interface of every lab: hosts to run commands on, their addresses, and facts about the link between them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +145,12 @@ class Lab:
 
     def close(self) -> None:
         """Restore all hosts and access points that runs changed, and end connections: all that a link left."""
+
+
+def obstacles_of_radios(cell: Cell) -> Iterator[str]:
+    """Reasons why radios of real machines cannot have the cell, which emulated air can have."""
+    if cell.snr != "none":
+        yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
 
 
 def lab_lacks(lab: str, packages: Mapping[str, str], path: str | None = None) -> str | None:

@@ -107,17 +107,26 @@ def capacity_open_bit_per_s(cell: Cell, settings: LinkSettings) -> float:
     return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
 
 
-def known_of(cell: Cell, settings: LinkSettings, emulator: "Emulator", seed: int, clock: Clock) -> Known:
-    """The properties of a link on emulated air that probes may read. The cell's security is the level of its cipher."""
+def known_of(
+    cell: Cell,
+    settings: LinkSettings,
+    seed: int,
+    clock: Clock,
+    rate_kbit_per_s: float | None = None,
+    *,
+    blocks_senders: bool = True,
+) -> Known:
+    """The properties of a link with hosts that probes may read. The cell's security is the level of its cipher."""
     return Known(
         capacity_open_bit_per_s=capacity_open_bit_per_s(cell, settings),
         cipher=cell.security,
-        rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
+        rate_kbit_per_s=rate_kbit_per_s,
         seed=seed,
         congestion_control=settings.congestion_control,
         tcp_window_bytes=settings.window,
         udp_buffer_bytes=settings.udp_buffer,
         pacing_timer_us=settings.pacing_timer,
+        blocks_senders=blocks_senders,
         virtual_time=clock == "virtual",
     )
 

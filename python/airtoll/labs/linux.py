@@ -10,7 +10,6 @@ guest, whose kernel has mac80211_hwsim with the changes that a medium requires (
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -23,7 +22,7 @@ from airtoll.clock import Clock
 from airtoll.errors import AirtollError
 from airtoll.host import SYSTEM_PATH, Process, RadioRate, succeed
 from airtoll.labs import enterprise, hostapd, iw, joining, minstrel, radios, wire
-from airtoll.labs.base import Lab, Link, lab_lacks
+from airtoll.labs.base import Lab, Link, lab_lacks, obstacles_of_radios
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
@@ -162,8 +161,7 @@ class Linux(Lab):
         for setting in settings.given():
             if setting in _OF_MEDIUM:
                 yield f"link.{setting}: lab linux cannot set it on radios of this machine"
-        if cell.snr != "none":
-            yield f"snr '{cell.snr:g} dB': the places of the radios determine their SNR; use snr = 'none'"
+        yield from obstacles_of_radios(cell)
 
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
@@ -219,9 +217,9 @@ class Linux(Lab):
             for pair in pairs(cell):
                 for role, peer in permutations(pair):
                     _greet(hosts[role], [emulator.addresses[peer, ip] for ip in IPS])
-            known = replace(known_of(of_cipher, settings, emulator, seed, self._clock), blocks_senders=True)
-            if settings.rate_control == "minstrel":
-                known = replace(known, rate_kbit_per_s=None)
+            # Minstrel chooses the rates.
+            rate = None if settings.rate_control == "minstrel" else emulator.facts.get("rate_kbit_per_s")
+            known = known_of(of_cipher, settings, seed, self._clock, rate)
             if not own:
                 negotiated["temporal_keys"] = {
                     role: key for role in on_air if role != "ap" and (key := _pairwise_key(role)) is not None

@@ -32,17 +32,9 @@ from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.probes.watch import Watched
 from airtoll.probes.window import NS_PER_S
+from airtoll.study.probes import OF_MACHINES
 
-METRICS = (
-    "cpu_system",
-    "cpu_core",
-    "cpu_hosts",
-    "cpu_emulator",
-    "cpu_crypto",
-    "cpu_link",
-    "cpu_process",
-    "energy",
-)
+METRICS = (*OF_MACHINES, "cpu_process")
 """The metrics of CPU load, including that of a tool's own process, and of energy."""
 
 _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "cpu_link": "link_cpu_s"}

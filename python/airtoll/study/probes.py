@@ -37,7 +37,7 @@ class ProbeEntry:
     only_on_hosts: tuple[str, ...] = ()  # of those, the metrics that its model in lab sim does not give
 
 
-_OF_MACHINES: Final = (
+OF_MACHINES: Final = (
     *("cpu_system", "cpu_hosts", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_core"),
     *("energy", "energy_per_gbit"),
 )
@@ -48,7 +48,7 @@ _OF_RADIOS: Final = ("airtime", "retries", "channel_busy", "phy_rate", "snr", "n
 _OF_LOAD: Final = (
     *("throughput", "delay", "delay_p99", "jitter", "loss"),
     *_OF_RADIOS,
-    *_OF_MACHINES,
+    *OF_MACHINES,
 )
 """The metrics that the probes that load the link record."""
 
@@ -59,7 +59,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         without_agent=True,
         measures="throughput (for UDP also jitter and loss)",
         metrics=_OF_LOAD,
-        only_on_hosts=("channel_busy", *_OF_MACHINES),
+        only_on_hosts=("channel_busy", *OF_MACHINES),
     ),
     "rtt": ProbeEntry(
         on_hosts="airtoll.probes.rtt:Rtt",
@@ -126,7 +126,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
             *_OF_LOAD,
             *("video_rtt", "delay_mean", "frame_delay", "late_frames", "clock_uncertainty"),
         ),
-        only_on_hosts=("frame_delay", "clock_uncertainty", *_OF_RADIOS, *_OF_MACHINES),
+        only_on_hosts=("frame_delay", "clock_uncertainty", *_OF_RADIOS, *OF_MACHINES),
     ),
     "engine": ProbeEntry(
         on_hosts="airtoll.probes.engine:Engine",
@@ -168,7 +168,7 @@ def lacks(metric: str, probes: Collection[str], lab: str, clock: Clock) -> str |
         if not able:
             return f"lab {lab} cannot measure {metric}, because it has no hosts: use lab air, linux or hosts"
     elif clock == "virtual":
-        able = tuple(name for name in able if not PROBES[name].real_time and metric not in _OF_MACHINES)
+        able = tuple(name for name in able if not PROBES[name].real_time and metric not in OF_MACHINES)
         if not able:
             return f"{metric} cannot be measured in virtual time: use clock real"
     if not set(able) & set(probes):
