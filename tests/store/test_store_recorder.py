@@ -25,6 +25,7 @@ from airtoll.store import (
     Result,
     RunFinished,
     RunStarted,
+    check_ready,
     record,
 )
 from airtoll.store.recorder import difference
@@ -305,7 +306,7 @@ def test_ctrl_c_discards_the_current_run_and_keeps_the_others(result: Result, pc
     assert not list(result.directory.rglob(".tmp-*"))
 
 
-def test_impossible_studies_are_refused_before_the_first_run(result: Result) -> None:
+def test_impossible_studies_are_refused() -> None:
     cases = [
         (
             FakeLab(),
@@ -313,13 +314,19 @@ def test_impossible_studies_are_refused_before_the_first_run(result: Result) -> 
             "apt-get install sockperf",
         ),
         (FakeLab(cannot="security 'ccmp': lab fake has open"), [FakeProbe()], "lab fake has open"),
-        (FakeLab(name="other"), [FakeProbe()], "is recorded in lab fake, not in other"),
         (FakeLab(), [FakeProbe(), FakeProbe()], "duplicate probe"),
     ]
     for lab, probes, message in cases:
         with pytest.raises(UsageError, match=message):
-            record(result, lab, probes, ignore)
+            check_ready(make_plan().runs, lab, probes)
         assert lab.opened == []
+
+
+def test_a_result_is_continued_only_in_its_own_lab(result: Result) -> None:
+    lab = FakeLab(name="other")
+    with pytest.raises(UsageError, match="is recorded in lab fake, not in other"):
+        record(result, lab, [FakeProbe()], ignore)
+    assert lab.opened == []
     assert result.finished() == set()
 
 
@@ -353,10 +360,10 @@ def test_in_virtual_time_runs_are_stored_together_whatever_ends_the_recording(re
     assert result.verify() == []
 
 
-def test_missing_requirements_of_a_lab_are_reported_before_it_is_opened(result: Result) -> None:
+def test_missing_requirements_of_a_lab_are_reported_before_it_is_opened() -> None:
     lab = FakeLab(absent="lab fake needs a moon")
     with pytest.raises(UsageError, match=r"^lab fake needs a moon$"):
-        record(result, lab, [FakeProbe()], ignore)
+        check_ready(make_plan().runs, lab, [FakeProbe()])
     assert lab.opened == []
 
 

@@ -154,13 +154,11 @@ def record(
 
     The default performer performs one run after the other in this process.
 
-    Raises UsageError before the first run if a probe or the lab cannot perform one of the runs. Raises AirtollError
-    when a run fails: the error names the run, which is not stored. Finished runs always remain stored.
+    `check_ready` has checked the runs. Raises AirtollError when a run fails: the error names the run, which is not
+    stored. Finished runs always remain stored.
     """
-    pending = result.pending()
     if lab.name != result.plan_record.lab:
         raise UsageError(f"{result.directory} is recorded in lab {result.plan_record.lab}, not in {lab.name}")
-    check_ready(pending, lab, probes)
     course = course or _AllPending(result)
     performer = performer or _Here(lab, probes, pcap=pcap)
     with _Batch(result, on_event, BATCH_RUNS if lab.virtual else 1) as batch:
@@ -287,8 +285,6 @@ class _Batch:
 
 def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
     """Raise UsageError if the lab does not support one of the runs, or if lab or probe cannot run on this machine."""
-    if not runs:
-        return
     if len({probe.name for probe in probes}) != len(probes):
         raise UsageError(f"duplicate probe: {', '.join(probe.name for probe in probes)}")
     check_cells([run.cell for run in runs], lab)
