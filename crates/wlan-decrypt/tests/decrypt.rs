@@ -228,7 +228,7 @@ fn unusable_files_are_reported_with_the_reason() {
         (
             "in.pcap",
             "link.pcap",
-            "/link.pcap: the output would replace the capture",
+            "/link.pcap: not a regular file",
         ),
         ("none.pcap", "out.pcap", "/none.pcap: No such file or directory"),
         ("", "out.pcap", "/: Is a directory"),
@@ -249,11 +249,22 @@ fn unusable_files_are_reported_with_the_reason() {
 }
 
 #[test]
-fn an_output_path_that_is_a_symbolic_link_is_followed() {
+fn a_link_at_the_output_is_not_followed() {
     let folder = Folder::new();
-    fs::write(folder.path("real.pcap"), "").unwrap();
-    symlink("real.pcap", folder.path("out.pcap")).unwrap();
-    folder.decrypt(&wep40()).unwrap();
-    assert!(folder.path("out.pcap").is_symlink());
-    assert_eq!(fs::read(folder.path("real.pcap")).unwrap(), in_memory(&wep40()).0);
+    let (out, mine) = (folder.path("out.pcap"), folder.path("mine"));
+    fs::write(&mine, "mine").unwrap();
+    symlink("mine", &out).unwrap();
+    let error = folder.decrypt(&wep40()).unwrap_err();
+    assert!(matches!(error, DecryptError::NotRegular(_)), "{error}");
+
+    // The link appears after the check.
+    fs::remove_file(&out).unwrap();
+    let decrypted = decrypt(&folder.path("in.pcap"), &out, keys(), |_| {
+        let _ = symlink("mine", &out);
+        ControlFlow::Continue(())
+    });
+    decrypted.unwrap();
+    assert!(!out.is_symlink());
+    assert_eq!(folder.output(), in_memory(&wep40()).0);
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
 }

@@ -181,8 +181,8 @@ def decrypt_capture(
     frames.
 
     `progress` is called repeatedly with the number of octets of the file read so far. An existing `out` is replaced at
-    the end and stays unchanged if an error occurs. Raises UsageError if the capture contains no 802.11 frames or if a
-    file cannot be read or written.
+    the end and stays unchanged if an error occurs. Raises UsageError if the capture contains no 802.11 frames, if a
+    file cannot be read or written, or if `out` is a link.
     """
     try:
         frames, decrypted, written, reasons, broken, stations, others, ssids = _rust.decrypt_capture(

@@ -89,9 +89,11 @@ def read_secrets(
 def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: bool) -> None:
     """Decrypt a capture and print the counts. Raises AirtollError if it is truncated or no frame was decrypted."""
     target = out or _beside(capture)
+    # Only a named output may be a link: decrypt_capture follows none.
+    followed = out.resolve() if out is not None and os.path.isfile(out) else target
     try:
         with _showing_progress(capture) as progress:
-            decrypted = decrypt_capture(capture, target, secrets, progress)
+            decrypted = decrypt_capture(capture, followed, secrets, progress)
     except KeyboardInterrupt:
         raise StoppedError("interrupted; no output is written") from None
     written = target if decrypted.ethernet_frames else None

@@ -119,7 +119,8 @@ fn named(link_type: u32) -> String {
 }
 
 /// Decrypts the pcap or pcapng file `capture`, which may be compressed by gzip or Zstandard, with `secrets` to the pcap
-/// file `out`, which is replaced if it exists. A truncated or damaged capture is decrypted up to that point.
+/// file `out`, which is replaced if it exists. A link at `out` is never followed: it is refused or, if it appears later,
+/// replaced. A truncated or damaged capture is decrypted up to that point.
 ///
 /// `progress` is called regularly with the number of octets of the file that were read, and can stop the work.
 ///
@@ -142,17 +143,16 @@ pub fn decrypt(
     let input = Input::open(capture).map_err(reading)?;
     let octets_read = input.octets_read();
     let from = input.metadata();
-    let target = match fs::metadata(out) {
-        Err(error) if error.kind() == ErrorKind::NotFound => out.to_path_buf(),
+    match fs::symlink_metadata(out) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(writing(error)),
         Ok(to) if (to.dev(), to.ino()) == (from.dev(), from.ino()) => {
             return Err(DecryptError::Same(out.into()));
         }
         Ok(to) if !to.is_file() => return Err(DecryptError::NotRegular(out.into())),
-        // Replaces the target of a symbolic link, not the link.
-        Ok(_) => out.canonicalize().map_err(writing)?,
-    };
-    let temporary = Temporary::create(&target).map_err(writing)?;
+        Ok(_) => {}
+    }
+    let temporary = Temporary::create(out).map_err(writing)?;
 
     let mut input = Decompressed::new(input);
     let mut output = &temporary.file;
@@ -175,7 +175,7 @@ pub fn decrypt(
             StreamError::Stopped => DecryptError::Stopped,
         })?;
     if decrypted.counts.frames > 0 {
-        temporary.publish(&target).map_err(writing)?;
+        temporary.publish(out).map_err(writing)?;
     }
     Ok(decrypted)
 }
