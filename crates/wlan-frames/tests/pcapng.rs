@@ -268,6 +268,21 @@ fn a_block_of_packets_has_at_most_16_mib() {
 }
 
 #[test]
+fn a_section_has_at_most_65536_interfaces() {
+    let interface = LITTLE.interface(105, 0, &[]);
+    let section = [LITTLE.section(), interface.repeat(1 << 16)].concat();
+    let last = LITTLE.enhanced(0xffff, 0, b"abc", 3);
+    let file = [&section[..], &last, &section, &last].concat();
+    let (records, end) = read(&file, 1 << 20);
+    assert_eq!((records.len(), end), (2, Ok(())));
+
+    let (_, end) = read(&[&section[..], &interface].concat(), 1 << 20);
+    let offset = section.len() as u64;
+    let fault = "defines more than 65536 interfaces in its section";
+    assert_eq!(end, Err(PcapError::Block { offset, fault }));
+}
+
+#[test]
 fn undecoded_octets_count_as_present_in_a_truncated_file() {
     let file = [LITTLE.section(), LITTLE.block(NAMES, &[1; 100])].concat();
     let mut decoder = Decoder::default();

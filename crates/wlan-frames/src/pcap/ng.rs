@@ -33,6 +33,9 @@ const AROUND_BODY: usize = BODY + 4;
 /// Wireshark's limit for a block that it must hold in memory.
 const MAX_BLOCK_LEN: u32 = 16 << 20;
 
+/// Limit of the interfaces of a section, as many as 16 bits number. An interface in memory is longer than its block.
+const MAX_INTERFACES: usize = 1 << 16;
+
 const SECTION_BODY_LEN: usize = 16;
 const INTERFACE_BODY_LEN: usize = 8;
 const PACKET_BODY_LEN: usize = 20;
@@ -113,6 +116,9 @@ impl Blocks {
                 Ok(Step::Skip(len))
             }
             INTERFACE => {
+                if self.interfaces.len() == MAX_INTERFACES {
+                    return Err(damaged(offset, "defines more than 65536 interfaces in its section"));
+                }
                 let interface = self.interface(body);
                 link_types.insert(interface.link_type);
                 self.interfaces.push(interface);
