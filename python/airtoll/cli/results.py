@@ -118,18 +118,6 @@ def report_results(
         console.print(page)
 
 
-def _check(directories: Sequence[Path], paper: bool, figures: Path | None, font: str | None) -> None:
-    """Raise UsageError for options of `report_results` that do not go together, or that lack an extra."""
-    if paper or figures is not None:
-        extras.require("figures", "--paper" if paper else "--figures")
-    elif font is not None:
-        raise UsageError("--font requires --figures or --paper")
-    if figures is not None and len(directories) > 1:
-        raise UsageError(
-            "--figures requires a single result: the figures of several results have the same names"
-        )
-
-
 def _extra_files(
     data: ReportData, paper: Path | None, figures: Path | None, font: str | None
 ) -> dict[str, list[Path]]:
