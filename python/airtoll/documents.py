@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from airtoll.errors import AirtollError
+from airtoll.errors import FAULTS_MOST, AirtollError
 from airtoll.study.quantity import one_line, show
 
 _Shape = TypeVar("_Shape")
@@ -42,6 +42,7 @@ _WANTED: Final[Mapping[str, str]] = {
     "string_too_short": "expected at least {min_length} characters",
     "string_too_long": "expected at most {max_length} characters",
     "too_short": "expected at least {min_length} entries",
+    "too_long": "expected at most {max_length} entries",
     "greater_than": "expected a value above {gt}",
     "greater_than_equal": "expected at least {ge}",
     "less_than": "expected a value below {lt}",
@@ -57,7 +58,13 @@ _SHOWN: Final = 40
 
 
 def first_fault(error: ValidationError) -> str:
-    """The place of the first invalid value in a document with `explained`, in one line."""
+    """The place of the first invalid value in a document with `explained`, in one line.
+
+    A document with many invalid values has their number instead. Long lists of a shape end at their first invalid value
+    (`FailFast`), because pydantic keeps some 500 octets per value.
+    """
+    if (count := error.error_count()) > FAULTS_MOST:
+        return f"{count} values are invalid"
     first = error.errors(include_url=False)[0]
     place = ".".join(str(step) for step in first["loc"])
     return one_line(": ".join(filter(None, (place, explained(first)))), most=300)

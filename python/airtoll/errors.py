@@ -8,6 +8,9 @@ from typing import Final
 LISTED_MOST: Final = 10
 """The number of errors of one file that are printed."""
 
+FAULTS_MOST: Final = 1000
+"""The number of invalid values of one document that are examined: the description of each takes some 500 octets."""
+
 
 def listed(errors: Sequence[str]) -> str:
     """The first errors of a file, one per line, and the number of the rest."""

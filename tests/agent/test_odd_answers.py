@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_json import DEEP, ODD, RANDOM, changed
+from pydantic import ValidationError
 
 from airtoll import _rust
-from airtoll.agent import processes
-from airtoll.agent.connection import Connection, LostError
+from airtoll.agent import processes, sampling
+from airtoll.agent.connection import Connection, Head, LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs import joining
@@ -110,6 +111,18 @@ def test_any_answer_is_a_value_or_one_line(name: str, at: Random, odd: object) -
         return
     with TemporaryDirectory() as folder:
         answered(Path(folder), call, [json.dumps(head).encode() for head in every])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[0] * 5000, [{**ROW, "idle_s": ["x"] * 5000}], [{**ROW, "events": [0] * 5000}]],
+    ids=["rows", "times", "events"],
+)
+def test_a_list_ends_at_its_first_fault(rows: list[Any]) -> None:
+    """Pydantic keeps some 500 octets per fault, and a head may have 4 MiB."""
+    with pytest.raises(ValidationError) as caught:
+        sampling._ROWS.validate_python(Head.model_validate_json(json.dumps({"rows": rows})).rows)
+    assert caught.value.error_count() == 1
 
 
 @pytest.mark.parametrize("name", ["facts", "run"])

@@ -400,6 +400,17 @@ def test_ten_errors_are_shown_and_the_others_are_counted(tmp_path: Path) -> None
     assert lines[-1] == "and 2 more errors"
 
 
+def test_long_lists_and_many_errors_are_one_line(tmp_path: Path) -> None:
+    """Pydantic keeps some 500 octets per error, which a list of integers has per two octets."""
+    levels = ", ".join(["1"] * 10_000)
+    lines = refusals(written(tmp_path, changed(('"open", "ccmp"', levels))))
+    assert lines == ["factors.security: 10000 entries are too many; a study may have at most 9999 runs"]
+    lines = refusals(written(tmp_path, GOOD + f"[link]\nwhere = [{levels}]"))
+    assert lines == ["link.where: 10000 entries are too many; a study may have at most 9999 runs"]
+    keys = "".join(f"key{number} = 1\n" for number in range(2000))
+    assert refusals(written(tmp_path, GOOD + f"[link]\n{keys}")) == ["2000 values are invalid"]
+
+
 def test_a_misspelt_key_is_reported_before_the_missing_key(tmp_path: Path) -> None:
     line, missing = refusals(written(tmp_path, changed(("duration =", "durations ="))))
     assert line.startswith("method.durations: unknown key; ")

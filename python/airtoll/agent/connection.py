@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Final, Generic, Literal, TypeVar
+from typing import IO, Annotated, Any, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, FailFast, TypeAdapter, ValidationError
 
 from airtoll import _rust
 from airtoll.documents import first_fault
@@ -63,7 +63,7 @@ class Head(BaseModel):
     end: bool = False
     exit: int | None = None
     sampler: int | None = None
-    rows: list[dict[str, Any]] = []
+    rows: Annotated[list[dict[str, Any]], FailFast()] = []
 
 
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(object)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, FailFast, Field, TypeAdapter
 
 from airtoll.agent.connection import ANSWER_TIMEOUT_S, Connection
 from airtoll.agent.processes import AgentProcess
@@ -47,8 +47,8 @@ _PORT: Final = TypeAdapter(_Port)
 _CLOCK: Final = TypeAdapter(_Clock)
 _COUNT: Final[TypeAdapter[int]] = TypeAdapter(Unsigned)
 _TEXT: Final = TypeAdapter(str)
-_WORDS: Final = TypeAdapter(list[str])
-_TEXTS: Final = TypeAdapter(list[str | None])
+_WORDS: Final = TypeAdapter(Annotated[list[str], FailFast()])
+_TEXTS: Final = TypeAdapter(Annotated[list[str | None], FailFast()])
 
 
 class AgentHost:

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, FiniteFloat, TypeAdapter
+from pydantic import BaseModel, FailFast, FiniteFloat, TypeAdapter
 
 from airtoll.agent.connection import Connection, Head, Lost, LostError
 from airtoll.errors import AirtollError
@@ -22,16 +22,16 @@ class _Row(BaseModel):
     """A reading of the agent, which may contain more."""
 
     t_ns: Unsigned
-    idle_s: tuple[FiniteFloat, ...] = ()
-    steal_s: tuple[FiniteFloat, ...] = ()
-    energy_uj: tuple[Unsigned | None, ...] = ()
+    idle_s: Annotated[tuple[FiniteFloat, ...], FailFast()] = ()
+    steal_s: Annotated[tuple[FiniteFloat, ...], FailFast()] = ()
+    energy_uj: Annotated[tuple[Unsigned | None, ...], FailFast()] = ()
     available_bytes: Unsigned | None = None
     carrier: dict[str, bool | None] = {}
     radios: dict[str, _Radio] = {}
-    events: tuple[HostEvent, ...] = ()
+    events: Annotated[tuple[HostEvent, ...], FailFast()] = ()
 
 
-_ROWS: Final = TypeAdapter(list[_Row])
+_ROWS: Final = TypeAdapter(Annotated[list[_Row], FailFast()])
 
 
 class AgentSampling:

@@ -8,9 +8,9 @@ import itertools
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, FailFast
 
 from airtoll import _rust
 from airtoll.ciphers.parts import PAPER_LANES, is_bip, printed_lanes
@@ -183,8 +183,8 @@ class Speeds(BaseModel):
     schema_version: Literal[1] = 1
     host: BenchmarkHost
     complete: bool  # false: interrupted before all cases were measured
-    measurements: tuple[SpeedMeasurement, ...]
-    lanes: tuple[LaneTimes, ...] = ()  # with paper-lanes
+    measurements: Annotated[tuple[SpeedMeasurement, ...], FailFast()]
+    lanes: Annotated[tuple[LaneTimes, ...], FailFast()] = ()  # with paper-lanes
 
 
 def choose_backend(name: str | None = None) -> str:

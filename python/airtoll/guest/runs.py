@@ -12,9 +12,9 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
-from pydantic import TypeAdapter
+from pydantic import FailFast, TypeAdapter
 
 from airtoll import _rust
 from airtoll.documents import read_json
@@ -35,7 +35,7 @@ from airtoll.sweep.cluster import connected
 _RECORD: Final = "record.json"
 _SAMPLES: Final = "samples.json"
 _RAW: Final = "raw"
-_ROWS: Final = TypeAdapter(list[Sample])
+_ROWS: Final = TypeAdapter(Annotated[list[Sample], FailFast()])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, TypeAdapter
+from pydantic import AfterValidator, BaseModel, FailFast, TypeAdapter
 
 from airtoll.agent import binary
 from airtoll.agent.agentless import AgentlessHost
@@ -71,10 +71,10 @@ class _Address(BaseModel):
 
 
 class _Device(BaseModel):
-    addr_info: list[_Address] = []
+    addr_info: Annotated[list[_Address], FailFast()] = []
 
 
-_DEVICES: Final = TypeAdapter(list[_Device])
+_DEVICES: Final = TypeAdapter(Annotated[list[_Device], FailFast()])
 
 
 class Machines:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from airtoll.ciphers.parts import printed_lanes
 from airtoll.documents import first_fault
@@ -77,7 +77,7 @@ class EngineReport(_Model):
     ghz: _Time | None
     core: int | None
     took_s: _Time
-    parts: list[_Part]
+    parts: Annotated[list[_Part], FailFast()]
 
 
 @dataclass(frozen=True)

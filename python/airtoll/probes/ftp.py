@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from airtoll.errors import AirtollError
 from airtoll.host import Host, Process, last_words
@@ -80,7 +80,7 @@ class ServerReport(_Model):
     direction: Literal["up", "down"]
     octets: _Octets
     complete: bool
-    trace: list[tuple[_Nanos, _Octets]]
+    trace: Annotated[list[tuple[_Nanos, _Octets]], FailFast()]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ All functions are pure and take the reports' bytes. `iperf3` runs the tool and d
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
@@ -56,7 +56,7 @@ class _Sum(_Model):
 
 
 class _Interval(_Model):
-    streams: list[_Stream]
+    streams: Annotated[list[_Stream], FailFast()]
     sum: _Sum
 
 
@@ -86,7 +86,7 @@ class Iperf3Report(_Model):
     """The parts of iperf3's JSON report that airtoll reads."""
 
     start: _Start
-    intervals: list[_Interval]
+    intervals: Annotated[list[_Interval], FailFast()]
     end: _End
     error: str | None = None
 

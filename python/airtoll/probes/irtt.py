@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
@@ -121,7 +121,7 @@ class IrttReport(_Model):
     version: _Version
     config: _Config
     stats: _Stats
-    round_trips: list[_RoundTrip]
+    round_trips: Annotated[list[_RoundTrip], FailFast()]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
@@ -97,7 +97,9 @@ class Sent(_Model):
     start_ns: _Time  # by the sender's clock
     clip_frames: _Count
     bye_answered: bool
-    frames: list[tuple[_Time, _Count, _Count, _Time, _Time | None]] = Field(strict=False)
+    frames: Annotated[list[tuple[_Time, _Count, _Count, _Time, _Time | None]], FailFast()] = Field(
+        strict=False
+    )
     """Capture time (ns from the start), packets, octets, lateness (ns), round-trip time (ns)."""
 
 
@@ -113,9 +115,9 @@ class Received(_Model):
     expected: _Count
     delay_ns: _Delays | None
     rtp_jitter_mean_ns: _Time
-    frames: list[tuple[_Count, _Count, _Time]] = Field(strict=False)
+    frames: Annotated[list[tuple[_Count, _Count, _Time]], FailFast()] = Field(strict=False)
     """Number, packets, delay of the last packet (ns)."""
-    intervals: list[tuple[_Count, _Count, _Time]] = Field(strict=False)
+    intervals: Annotated[list[tuple[_Count, _Count, _Time]], FailFast()] = Field(strict=False)
     """Packets, octets, jitter (ns)."""
     interval_ns: Annotated[int, Field(ge=1_000_000, le=NS_PER_S)]
 

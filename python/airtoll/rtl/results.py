@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from airtoll.documents import first_fault
 from airtoll.errors import AirtollError, UsageError
@@ -60,7 +60,7 @@ class Target(_Record):
     ff: Count
     ram_blocks: Count
     logic_elements: Count  # each is a LUT, a register, or a LUT with the only register that it drives
-    runs: tuple[PlacementRun, ...] = ()
+    runs: Annotated[tuple[PlacementRun, ...], FailFast()] = ()
 
     @property
     def fmax_mhz(self) -> float | None:
@@ -100,7 +100,7 @@ class Cycles(_Record):
     """Clock cycles by simulation: of frames or, for a design of CBC or CTR alone, of messages."""
 
     made: Made
-    frames: tuple[FrameCycles, ...] = ()
+    frames: Annotated[tuple[FrameCycles, ...], FailFast()] = ()
     messages: tuple[MessageCycles, ...] | None = None
 
     def of(self, payload_b: int) -> FrameCycles | None:

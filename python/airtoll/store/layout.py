@@ -6,7 +6,7 @@ from typing import Final
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import records
 from airtoll.store.durable import SUMS, open_regular, reporting
-from airtoll.store.records import PlanRecord
+from airtoll.store.records import PlanRecord, RunRecord
 
 STUDY: Final = "study.toml"
 PLAN: Final = "plan.json"
@@ -21,10 +21,20 @@ def sums_of_run(run_id: str) -> str:
     return f"{RUNS}/{run_id}/{SUMS}"
 
 
+_MOST_BYTES: Final = {PLAN: PlanRecord.MOST_BYTES, RUN: RunRecord.MOST_BYTES}
+
+
 def read_file(path: Path) -> bytes:
-    """The file's content. Raises AirtollError with the file's name, also if it is a link, a device or a pipe."""
+    """The file's content.
+
+    Raises AirtollError with the file's name, also if it is a link, a device, a pipe, or longer than such a file may be.
+    """
+    most = _MOST_BYTES.get(path.name)
     with reporting(f"cannot read {path}"), open_regular(path) as file:
-        return file.read()
+        content = file.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
+        raise AirtollError(f"cannot read {path}: is longer than {most >> 20} MiB")
+    return content
 
 
 def refuse_links(directory: Path, target: Path) -> None:

@@ -3,9 +3,17 @@
 import json
 import platform
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import from_json, to_json
 
 from airtoll import _rust
@@ -21,6 +29,9 @@ Facts = dict[str, JsonValue]
 
 class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    MOST_BYTES: ClassVar[int]
+    """Limit of the file. pydantic keeps some 500 octets per unknown key."""
 
     # Keys of later versions have defaults that describe results of earlier versions.
     schema_version: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9] = SCHEMA_VERSION
@@ -53,7 +64,7 @@ class Verdict(BaseModel):
 
     valid: bool
     """True exactly if there are no reasons."""
-    reasons: tuple[str, ...]
+    reasons: Annotated[tuple[str, ...], FailFast()]
     """One line each, as `name: detail`; docs/reference/data-format.md lists the names."""
     spoiled: dict[str, str] = {}
     """Metrics of a valid run that do not count, with the reason: names of samples or of metrics."""
@@ -71,6 +82,8 @@ class Verdict(BaseModel):
 
 class RunRecord(_Record):
     """The content of `run.json` for one finished run. Values that were not reported are null or absent, never 0."""
+
+    MOST_BYTES = 8 << 20  # a thousand times that of a run of three hosts
 
     run: Run
     """The run as in the plan; if it is a repeat, with a higher attempt."""
@@ -92,6 +105,8 @@ class RunRecord(_Record):
 
 class PlanRecord(_Record):
     """The content of `plan.json` for the complete result."""
+
+    MOST_BYTES = 16 << 20  # twice that of a plan of 9,999 runs, the maximum
 
     airtoll: str | None
     """Version of airtoll that created the result, as in `Versions`."""
@@ -134,8 +149,11 @@ def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:
 
 
 def dump(record: _Record) -> bytes:
-    """The record as the content of its file."""
-    return record.model_dump_json(indent=2).encode() + b"\n"
+    """The record as the content of its file. Raises AirtollError if it exceeds the limit of the file."""
+    content = record.model_dump_json(indent=2).encode() + b"\n"
+    if len(content) > record.MOST_BYTES:
+        raise AirtollError(f"a record of {len(content)} bytes is longer than {record.MOST_BYTES >> 20} MiB")
+    return content
 
 
 def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:

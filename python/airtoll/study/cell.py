@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from airtoll.clock import Clock
 from airtoll.errors import UsageError
@@ -155,7 +155,7 @@ class Method(BaseModel):
     warmup: float  # seconds before that window, measured but excluded
     seed: _Seed
     # Keys with a default were added after the first version.
-    probes: tuple[ProbeName, ...] = DEFAULT_PROBES
+    probes: Annotated[tuple[ProbeName, ...], FailFast()] = DEFAULT_PROBES
     stop: StopRule = "fixed"
     least_repeats: _Count = 2  # minimum before a rule may stop
     within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
@@ -180,12 +180,12 @@ class Plan(BaseModel):
     profiles: dict[Security, SecurityProfile] = {}  # of the study's tables, in their order
     clock: Clock = "real"
     clock_reason: str | None = None  # why airtoll selected the clock; None: the study or an option names it
-    radios: tuple[str, ...] = ()  # of this machine, for lab linux
+    radios: Annotated[tuple[str, ...], FailFast()] = ()  # of this machine, for lab linux
     # The file with the machines of lab hosts, for the record: an inventory runs commands, so no plan chooses one.
     inventory: str | None = None
     inventory_sha256: str | None = None  # in hexadecimal digits
-    claims: tuple[ClaimTable, ...] = ()  # of the study's tables, in their order
-    runs: tuple[Run, ...]
+    claims: Annotated[tuple[ClaimTable, ...], FailFast()] = ()  # of the study's tables, in their order
+    runs: Annotated[tuple[Run, ...], FailFast()]
 
     def attempts(self) -> Iterator[Run]:
         """Every run, each followed by the repeats that it may have."""

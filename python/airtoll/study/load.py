@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from airtoll.errors import UsageError, listed
+from airtoll.errors import FAULTS_MOST, UsageError, listed
 from airtoll.study import rules
 from airtoll.study.quantity import in_utf8, one_line, one_of, show
 from airtoll.study.schema import TABLES, StudyFile
@@ -57,6 +57,8 @@ def load_study(path: str | Path) -> Study:
     try:
         checked = StudyFile.model_validate(raw)
     except ValidationError as error:
+        if (count := error.error_count()) > FAULTS_MOST:
+            raise UsageError(f"{file}: {count} values are invalid") from None
         # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(
             error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"

@@ -16,8 +16,7 @@ from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario, unused_processor
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, undeclared
-
-RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
+from airtoll.study.values import RUNS_MAX
 
 _UDP_IPV6_MAX = 1452  # bytes: MTU 1500 minus 40 of IPv6 (RFC 8200, 3) and 8 of UDP (RFC 768)
 

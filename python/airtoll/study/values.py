@@ -18,6 +18,7 @@ from airtoll.study.phys import MCS, STREAMS_MAX, mcs_ranges, meanings
 from airtoll.study.quantity import Quantity, one_of, show
 
 STATIONS_MAX = 2007
+RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
 SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader represents exactly
 
 PROBLEM = "study"
@@ -222,6 +223,13 @@ def _listed(value: Any) -> Any:
         _refuse(f"{show(value)} is not a list; a factor is a list of levels, even with one level: [...]")
     if not value:
         _refuse("the list is empty; a factor requires at least one level")
+    return _short(value)
+
+
+def _short(value: Any) -> Any:
+    """The list, if a study can have as many cells. pydantic keeps some 500 octets per invalid element."""
+    if len(value) > RUNS_MAX:
+        _refuse(f"{len(value)} entries are too many; a study may have at most {RUNS_MAX} runs")
     return value
 
 
@@ -238,7 +246,7 @@ def tables(name: str) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         if isinstance(value, list | tuple):
-            return tuple(value)  # a stored plan is read strictly, and has a list
+            return tuple(_short(value))  # a stored plan is read strictly, and has a list
         _refuse(f"{show(value)} is not a list of tables: write [[{name}]] before each table")
 
     return BeforeValidator(check)

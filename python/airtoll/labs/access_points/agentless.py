@@ -7,9 +7,9 @@ cipher or the protection of management frames, macOS names no pairwise cipher, a
 import re
 import subprocess
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, FailFast, Field, TypeAdapter
 
 from airtoll.agent.agentless import AgentlessHost
 from airtoll.documents import read_json
@@ -71,13 +71,15 @@ class _Interface(BaseModel):
 
 
 class _Part(BaseModel):
-    interfaces: list[_Interface] = Field(default=[], alias="spairport_airport_interfaces")
+    interfaces: Annotated[list[_Interface], FailFast()] = Field(
+        default=[], alias="spairport_airport_interfaces"
+    )
 
 
 class _Profile(BaseModel):
     """The answer of system_profiler."""
 
-    parts: list[_Part] = Field(alias="SPAirPortDataType")
+    parts: Annotated[list[_Part], FailFast()] = Field(alias="SPAirPortDataType")
 
 
 _PROFILE: Final = TypeAdapter(_Profile)

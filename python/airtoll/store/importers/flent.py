@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import FailFast, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from airtoll.documents import first_fault
@@ -62,7 +62,7 @@ class _Point:
     dur: Annotated[float, Field(ge=0, le=1e6)] | None = None  # s
 
 
-_POINTS: Final = TypeAdapter(list[_Point])
+_POINTS: Final = TypeAdapter(Annotated[list[_Point], FailFast()])
 
 
 class _Meta(FileModel):
