@@ -1,8 +1,9 @@
-"""Files that decide what airtoll runs, and who else can change them."""
+"""Files that decide what airtoll runs, folders that it writes into, and who else can change them."""
 
 import grp
 import os
 import pwd
+import stat
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -20,16 +21,38 @@ def check_owner(path: Path, found: os.stat_result, does: str, instead: str) -> N
     Under sudo(8), the caller's own file is accepted. `does` says what the file decides, and `instead` what to do if it
     belongs to another user.
     """
-    callers = {
-        ROOT,
-        os.geteuid(),
-        *([int(uid)] if (uid := os.environ.get("SUDO_UID", "")).isdecimal() else []),
-    }
     name = one_line(str(path), most=4096)
-    if found.st_uid not in callers:
+    if not _is_ours(found):
         raise UsageError(f"{name}: belongs to another user, and {does}: {instead}")
-    if found.st_mode & (0o002 if _is_private(found.st_gid, found.st_uid) else 0o022):
+    if _is_writable(found):
         raise UsageError(f"{name}: other users can write to it, and {does}: chmod go-w {quote(name)}")
+
+
+def check_folder(folder: Path) -> None:
+    """Raise UsageError if another user than root can replace files in a folder that airtoll writes into.
+
+    In a sticky folder, such as /tmp, users can replace only their own files. Raises OSError if there is no folder.
+    """
+    found = folder.stat()
+    if not _is_ours(found):
+        fault = "belongs to another user"
+    elif _is_writable(found) and not found.st_mode & stat.S_ISVTX:
+        fault = "other users can write to it"
+    else:
+        return
+    name = one_line(str(folder), most=4096)
+    raise UsageError(f"{name}: {fault}: airtoll writes only into folders that no other user can write to")
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether a file belongs to root or to the user, also the user of sudo(8)."""
+    sudo = os.environ.get("SUDO_UID", "")
+    return found.st_uid in {ROOT, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def _is_writable(found: os.stat_result) -> bool:
+    """Whether the mode lets other users write to a file."""
+    return bool(found.st_mode & (0o002 if _is_private(found.st_gid, found.st_uid) else 0o022))
 
 
 def _is_private(gid: int, uid: int) -> bool:

@@ -232,6 +232,27 @@ def test_no_command_writes_through_a_link_in_a_result(
     assert elsewhere.exists() == existing
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "result"],
+        ["report", "result", "--out", "result/new"],
+        ["metrics", "result", "--out", "result/x.prom"],
+        ["gate", "result", "--rule", "loss >= 0 %", "--allow-incomplete", "--junit", "result/x.xml"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_command_writes_into_a_result_that_others_can_write_to(
+    airtoll: Airtoll, published: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    result = Path(shutil.copytree(published, tmp_path / "result"))
+    result.chmod(0o777)
+    before = sorted(path.name for path in result.iterdir())
+    done = airtoll(*arguments)
+    assert (done.returncode, "other users can write to it" in one_line(done)) == (2, True)
+    assert sorted(path.name for path in result.iterdir()) == before
+
+
 def test_a_result_directory_may_be_a_link(airtoll: Airtoll, simulated: Path, tmp_path: Path) -> None:
     shutil.copytree(simulated, tmp_path / "elsewhere")
     (tmp_path / "result").symlink_to("elsewhere")

@@ -10,7 +10,7 @@ from airtoll.report.material.data import ReportData
 from airtoll.report.pages.openmetrics import Family, families, openmetrics
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 
 
 def export_metrics(directory: Path, out: Path | None, *, as_json: bool) -> None:
@@ -25,7 +25,7 @@ def export_metrics(directory: Path, out: Path | None, *, as_json: bool) -> None:
     if out is None:
         echo(content, nl=False)
         return
-    refuse_links(directory, out.parent)
+    check_target(directory, out.parent)
     with reporting(f"cannot write {out}"):
         make_directory(out.absolute().parent)
         publish(out.absolute().parent, {out.name: content.encode()})

@@ -27,7 +27,7 @@ from airtoll.judge.rule import Undecided
 from airtoll.report.material import text
 from airtoll.stats import Interval
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 from airtoll.study.levels import check_factor
 
 _SHOWN_MOST: Final = 20
@@ -71,7 +71,7 @@ def gate_result(
     )
     fixed = fixed_factors_of(result)
     if junit_file is not None:
-        refuse_links(directory, junit_file.parent)
+        check_target(directory, junit_file.parent)
         content = junit(outcomes, str(directory), lambda outcome: _sentence(outcome, fixed))
         with reporting(f"cannot write {junit_file}"):
             make_directory(junit_file.absolute().parent)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
+from airtoll.ownership import check_folder
 
 TEMPORARY: Final = ".tmp-"
 """Prefix of the names of unfinished files and directories."""
@@ -52,11 +53,14 @@ def staging(parent: Path, name: str) -> Iterator[Path]:
 
 
 def publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a directory. Each replaces an older file of the same name atomically."""
+    """Write files into a directory. Each replaces an older file of the same name atomically.
+
+    Raises UsageError if another user can replace files in the directory.
+    """
+    check_folder(directory)
     with staging(directory, "files") as stage:
         for name, content in files.items():
-            (stage / name).write_bytes(content)
-            sync(stage / name)
+            write_new(stage / name, content, mode=0o666)
         for name in files:
             (stage / name).replace(directory / name)
         sync(directory)
@@ -70,19 +74,24 @@ def remove_leftovers(directory: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and its missing parents, and flush them to the disk. The directory may already exist."""
+    """Create a directory and its missing parents, and flush them to the disk. The directory may already exist.
+
+    Raises UsageError if another user can replace files in it, or in the directory in which it is created.
+    """
     if not path.exists():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)
         sync(path.parent)
+    check_folder(path)
 
 
-def write_new(path: Path, content: bytes, *, flush: bool = True) -> None:
-    """Write a new read-only file (subject to the umask) and flush it to the disk.
+def write_new(path: Path, content: bytes, *, flush: bool = True, mode: int = 0o444) -> None:
+    """Write a new file with the mode (subject to the umask), by default read-only, and flush it to the disk.
 
     Without `flush`, the caller must flush the file before it gets its final name.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, mode)
     try:
         rest = memoryview(content)
         while rest:
@@ -94,9 +103,13 @@ def write_new(path: Path, content: bytes, *, flush: bool = True) -> None:
 
 
 def move_in(source: Path, target: Path) -> None:
-    """Move a finished file to its final path, make it read-only and flush it to the disk."""
+    """Move a finished file to its final path, make it read-only and flush it to the disk.
+
+    Raises OSError if it is no regular file, as `open_regular` does.
+    """
     shutil.move(source, target)
-    target.chmod(stat.S_IMODE(target.stat().st_mode) & 0o444)
+    with open_regular(target) as file:
+        os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o444)
     sync(target)
 
 

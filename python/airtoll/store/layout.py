@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
+from airtoll.ownership import check_folder
 from airtoll.store import records
 from airtoll.store.durable import SUMS, open_regular, reporting
 from airtoll.store.records import PlanRecord, RunRecord
@@ -37,19 +38,22 @@ def read_file(path: Path) -> bytes:
     return content
 
 
-def refuse_links(directory: Path, target: Path) -> None:
-    """Raise UsageError if `target` is below a result directory and a link leads to it: the result may be a stranger's.
+def check_target(directory: Path, target: Path) -> None:
+    """Raise UsageError if `target` is below a result directory, which may be a stranger's, and a link leads to it, or
+    another user can replace files on the way.
 
     The result directory itself may be a link.
     """
-    link = None
+    way: list[Path] = []
     for path in (target.absolute(), *target.absolute().parents):
         if path.exists() and path.samefile(directory):
-            if link is not None:
-                raise UsageError(f"cannot write into {target}: {link} is a link")
+            for each in way:
+                if each.is_symlink():
+                    raise UsageError(f"cannot write into {target}: {each} is a link")
+            for each in filter(Path.exists, (path, *way)):
+                check_folder(each)
             return
-        if path.is_symlink():
-            link = path
+        way.insert(0, path)
 
 
 def read_plan(directory: Path) -> PlanRecord:

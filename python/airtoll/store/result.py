@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.namespace import machine_facts
+from airtoll.ownership import check_folder
 from airtoll.probes.base import Sample
 from airtoll.store import check, durable, records, samples
 from airtoll.store.durable import LOCK, SUMS, TEMPORARY, Lock, reporting, staging
@@ -59,8 +60,8 @@ class Result:
     def create(cls, directory: Path, study_text: str, plan: Plan, lab: str, quick: bool) -> Self:
         """Create a result in a new or empty directory.
 
-        Raises UsageError if the directory is not empty or another process records into it, AirtollError if it cannot be
-        written. In both cases nothing is left in the directory.
+        Raises UsageError if the directory is not empty, another user can replace files in it or another process records
+        into it, AirtollError if it cannot be written. In both cases nothing is left in the directory.
         """
         record = PlanRecord(
             airtoll=_rust.VERSION,
@@ -105,11 +106,14 @@ class Result:
     def resume(cls, directory: Path, study_text: str, plan: Plan, *, allow_mixed: bool = False) -> Self:
         """Open a result to record its remaining runs, and remove unfinished files of a crash.
 
-        Raises UsageError under the same conditions as `open`; if another process records into the directory; if study
-        or plan differ from the stored ones; and, unless `allow_mixed`, if another version of airtoll, or a machine with
-        another processor or kernel, created the result.
+        Raises UsageError under the same conditions as `open`; if another user can replace files in the directory; if
+        another process records into it; if study or plan differ from the stored ones; and, unless `allow_mixed`, if
+        another version of airtoll, or a machine with another processor or kernel, created the result.
         """
         stored = cls.open(directory)
+        with reporting(f"cannot resume {directory}"):
+            for folder in (directory, directory / RUNS):
+                check_folder(folder)
         if (difference := _first_different_line(stored.study_text, study_text)) is not None:
             raise UsageError(
                 f"{directory}: cannot resume: the study file differs from the stored one: {difference}"

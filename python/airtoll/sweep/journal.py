@@ -55,7 +55,9 @@ class Journal:
         self.path = path
         self._origin = origin  # of the last line
         self.done: set[int] = set()
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (0 if resume else os.O_CREAT | os.O_EXCL)
+        flags = (
+            os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | (0 if resume else os.O_CREAT | os.O_EXCL)
+        )
         try:
             self._descriptor = os.open(path, flags, 0o644)
         except FileExistsError:

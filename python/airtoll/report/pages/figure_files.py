@@ -14,7 +14,7 @@ from airtoll.report.material.data import ReportData
 from airtoll.report.pages.drawn import Drawn
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 
 COLUMN_PX: Final = 336
 """The width of a figure, including its axes: 3.5 inches at 96 px per inch, a column of an IEEE paper."""
@@ -42,10 +42,10 @@ def write_figures(
 ) -> list[Path]:
     """Write each figure of the report, or each of the main metrics, as NAME.KIND, each file atomically.
 
-    Returns the paths. Raises UsageError without the extra `figures`, if the font is not installed, or if the directory
-    is a link in the result; AirtollError if a file cannot be written.
+    Returns the paths. Raises UsageError without the extra `figures`, if the font is not installed, or as
+    `check_target` and `make_directory` do; AirtollError if a file cannot be written.
     """
-    refuse_links(data.directory, directory)
+    check_target(data.directory, directory)
     vl_convert = extras.require("figures", "writing SVG and PDF files")
     text = {"mark": {"type": "text", "text": "a", "font": font}, "data": {"values": [{}]}}
     if b"/Font" not in vl_convert.vegalite_to_pdf(text):

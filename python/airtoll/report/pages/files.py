@@ -12,7 +12,7 @@ from airtoll.stats import METRICS, CellSummary, Interval, PairedRow
 from airtoll.stats.comparison import LeftOut
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 from airtoll.study.cell import Cell
 from airtoll.study.factors import FACTORS
 
@@ -39,9 +39,9 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
 def write_files(data: ReportData, directory: Path) -> ReportPaths:
     """Write report.html, report.md, cells.csv and runs.csv into the directory, each atomically.
 
-    Raises UsageError if the directory is a link in the result, AirtollError if a file cannot be written.
+    Raises UsageError as `check_target` and `make_directory` do, AirtollError if a file cannot be written.
     """
-    refuse_links(data.directory, directory)
+    check_target(data.directory, directory)
     from airtoll.report.material import facts
     from airtoll.report.pages.markdown import markdown
     from airtoll.report.pages.page import html

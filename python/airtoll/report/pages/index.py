@@ -16,7 +16,7 @@ from airtoll.report.pages.page import environment, own, relative
 from airtoll.report.parts import answer, figures, publications, sentences
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Entry:
 def write_index(results: Sequence[Result], directory: Path) -> Path:
     """Write index.html, which links to the report.html in the directory of each result.
 
-    Without the extra `figures`, the page has no pictures. Raises UsageError if the directory is a link in a result,
-    AirtollError if a result cannot be read or the file cannot be written.
+    Without the extra `figures`, the page has no pictures. Raises UsageError as `check_target` and `make_directory`
+    do, AirtollError if a result cannot be read or the file cannot be written.
     """
     for result in results:
-        refuse_links(result.directory, directory)
+        check_target(result.directory, directory)
     entries = [_entry(ReportData.of(result), directory) for result in results]
     template = environment().get_template("index.html.j2")
     page = template.render(entries=entries, sentences=sentences, style=own("report.css"))

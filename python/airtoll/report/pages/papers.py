@@ -13,18 +13,18 @@ from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
-from airtoll.store.layout import refuse_links
+from airtoll.store.layout import check_target
 
 
 def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
     """Write NAME.md for each paper whose study the results repeat, each atomically; return the paths.
 
     Several results of one paper share its page, in the given order. Raises UsageError if a result repeats no paper, or
-    if the directory is a link in a result; AirtollError if a result cannot be read or a file cannot be written.
+    as `check_target` and `make_directory` do; AirtollError if a result cannot be read or a file cannot be written.
     """
     papers: dict[str, list[BesidePublication]] = {}
     for result in results:
-        refuse_links(result.directory, directory)
+        check_target(result.directory, directory)
         paper = BesidePublication.of(ReportData.of(result))
         if paper is None:
             raise UsageError(f"{result.directory}: --pages requires results of studies that repeat a paper")
