@@ -123,6 +123,28 @@ def test_a_file_of_too_many_parts_is_refused(tmp_path: Path, content: bytes, wor
     assert words in refusal(file)
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_report_has_at_most_as_many_streams_as_iperf3(tmp_path: Path, pack: Any) -> None:
+    """Each stream takes more than a hundred times the memory of its three bytes."""
+    report = json.loads((RECORDED / "iperf3-tcp-client.json").read_text())
+    file = tmp_path / "file.json"
+    report["start"]["connected"] *= 256
+    file.write_bytes(pack(json.dumps(report).encode()))
+    import_files([Given(file, LEVELS)], tmp_path / "imported", "None")
+    report["start"]["connected"] = [{}] * 200_000
+    file.write_bytes(pack(json.dumps(report).encode()))
+    assert refusal(file).endswith("start.connected: expected at most 256 entries")
+
+
+def test_a_small_packed_file_has_at_most_half_a_million_values(tmp_path: Path) -> None:
+    report = json.loads((RECORDED / "iperf3-tcp-client.json").read_text())
+    report["start"]["connected"] = [{}] * 500_000
+    content = json.dumps(report).encode()
+    file = tmp_path / "file.json"
+    file.write_bytes(gzip.compress(content))
+    assert refusal(file).endswith("contains more than 500000 JSON values")
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -39,6 +39,11 @@ MOST_LINES: Final = 2_000_000
 MOST_VALUES: Final = 4_000_000
 """Limit of the JSON in a file. Three hours of iperf3 at 0.1 s, or one of irtt at 20 ms, have fewer."""
 
+_ALWAYS_VALUES: Final = 500_000
+
+_MOST_VALUES_PER_BYTE: Final = 2
+"""Limit of the JSON by the packed size, above 500,000 values. Reports of iperf3, irtt and flent have at most 0.4."""
+
 MOST_RUNS: Final = 9999
 """Limit of the tests in a file, and of the runs of a result, whose names have four digits for their position."""
 
@@ -70,11 +75,6 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 """Control characters that are not in text. Form feed and escape may be in the output of a terminal."""
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)[^`]*$", re.ASCII)
-_PROMPT: Final = re.compile(
-    r"^(?:PS )?[A-Za-z]:[\\/][^>]{0,200}>|^(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,60}[^$#%]{0,200})?[$#%] ",
-    re.ASCII,
-)
-"""The prompts of cmd.exe and PowerShell (`C:\\Users\\me>`), and of shells (`$ `, `me@host:~$ `, `[root@host ~]# `)."""
 
 _OBJECT: Final = re.compile(r'^[ \t]*(?=\{\s*["}])', re.MULTILINE)
 """The beginning of a JSON object on a line of its own. A `[` also begins lines of iperf 2."""
@@ -148,11 +148,6 @@ class File:
     rest: Document | None = None  # the text beside JSON documents, if there is any
 
 
-def is_prompt(line: str) -> bool:
-    """Whether a line is the prompt of a shell, with or without a command."""
-    return _PROMPT.match(line) is not None
-
-
 def read_file(path: Path) -> File:
     """The documents in a file, which may be compressed by gzip or bzip2.
 
@@ -175,7 +170,8 @@ def read_file(path: Path) -> File:
     if not text.strip():
         raise UsageError(f"{name}: is empty")
     modified = datetime.fromtimestamp(status.st_mtime, UTC)
-    return File(name, content, modified, *_documents(text, name))
+    most_values = min(MOST_VALUES, max(_ALWAYS_VALUES, _MOST_VALUES_PER_BYTE * len(content)))
+    return File(name, content, modified, *_documents(text, name, most_values))
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
@@ -225,12 +221,12 @@ def decoded(content: bytes, name: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
-def _documents(text: str, name: str) -> tuple[Sequence[Document], Document | None]:
+def _documents(text: str, name: str, most_values: int) -> tuple[Sequence[Document], Document | None]:
     """The JSON documents in a text, with the text beside them; or the text, if it contains no JSON."""
     spans = [(0, 0)]
 
     def values() -> Iterator[_Value]:
-        for value in _values(text, name):
+        for value in _values(text, name, most_values):
             spans.append(value[:2])
             yield value
 
@@ -249,7 +245,7 @@ _Value = tuple[int, int, Any, frozenset[str]]
 """A JSON value in a text: begin, end, the value, its repeated keys."""
 
 
-def _values(text: str, name: str) -> Iterator[_Value]:
+def _values(text: str, name: str, most: int) -> Iterator[_Value]:
     """The JSON objects that begin a line, in order. An array of objects counts as its objects."""
     repeated: set[str] = set()
 
@@ -263,8 +259,8 @@ def _values(text: str, name: str) -> Iterator[_Value]:
     decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
     array = _ARRAY.match(text)
     found = array or _OBJECT.search(text)
-    if found and sum(text.count(sign, found.end()) for sign in ",{[") > MOST_VALUES:
-        raise UsageError(f"{name}: contains more than {MOST_VALUES} JSON values")
+    if found and sum(text.count(sign, found.end()) for sign in ",{[") > most:
+        raise UsageError(f"{name}: contains more than {most} JSON values")
     while found:
         repeated.clear()
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Sample
@@ -29,6 +29,9 @@ _Count = Annotated[
 _TWICE: Final = frozenset({"sum", "sum_sent", "sum_received"})
 _BACKWARDS: Final = "_bidir_reverse"
 _ERROR: Final = "error"
+
+_STREAMS_MOST: Final = 128
+"""iperf3's limit (MAX_STREAMS), per direction."""
 
 _SHORTEST_S: Final = 0.05
 """A shorter remainder after the last complete interval gives no meaningful rate."""
@@ -61,7 +64,7 @@ class _End(FileModel):
 
 class _Test(FileModel):
     protocol: Literal["TCP", "UDP"]
-    num_streams: int = Field(ge=1, le=128)
+    num_streams: int = Field(ge=1, le=_STREAMS_MOST)
     blksize: Annotated[int, Field(ge=1, le=2**31)] | None  # None: text without -V
     omit: _Seconds = 0.0
     duration: _Seconds  # 0: the test ends after `bytes` or `blocks`
@@ -83,7 +86,7 @@ class _Start(FileModel):
     version: str
     timestamp: _Stamp | None
     test_start: _Test
-    connected: tuple[_Connection, ...] = ()
+    connected: Annotated[tuple[_Connection, ...], Field(max_length=2 * _STREAMS_MOST), FailFast()] = ()
     system_info: str = ""
     cookie: str | None = None
     connecting_to: dict[str, object] | None = None  # only in a client's report
@@ -92,7 +95,7 @@ class _Start(FileModel):
 
 class _Report(FileModel):
     start: _Start
-    intervals: list[_Interval]
+    intervals: Annotated[list[_Interval], FailFast()]
     end: _End
 
 
