@@ -1,7 +1,9 @@
 """The configuration of OpenWrt for each level, and its restoration."""
 
 import os
+import secrets
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from airtoll.agent.connection import LostError
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError
 from airtoll.labs.access_points.base import ShellHost
-from airtoll.labs.access_points.openwrt import OpenWrt, encryption, parse
+from airtoll.labs.access_points.openwrt import _CHANGE, _RESTORE, OpenWrt, encryption, parse
 from airtoll.labs.journal import HostJournal
 from airtoll.labs.network import Network
 from airtoll.study.security import SecurityProfile
@@ -189,6 +191,42 @@ def test_a_measurement_goes_on_after_the_agent_was_killed(
     new.connection.close()
     assert (state / "etc" / "config" / "wireless").read_bytes() == BEFORE
     assert journal.pending() == []
+
+
+def test_links_of_other_users_of_the_router_are_not_followed(state: Path, tmp_path: Path) -> None:
+    """They can read the mark of a measurement among the arguments, and create links in /tmp."""
+    mark, mine = f"airtoll-{secrets.token_hex(8)}", tmp_path / "mine"
+    mine.write_text("mine")
+    links = [Path(f"/tmp/{mark}{end}") for end in ("", ".errors", ".flag")]  # noqa: S108
+    for link in links:
+        link.symlink_to(tmp_path / "missing" if link.suffix == ".flag" else mine)
+    env = {**os.environ, "PATH": f"{state / 'bin'}:{os.environ['PATH']}"}
+
+    def run(script: str, arguments: list[str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+        argv = ["sh", "-c", script, "sh", *arguments]
+        return subprocess.run(argv, input=stdin, env=env, capture_output=True, check=False)
+
+    try:
+        done = run(_CHANGE, [mark], b"set wireless.nowhere.ssid='x'\n")
+        assert (done.returncode, done.stderr) == (1, b"uci: Invalid argument\n\n")
+        assert run(_CHANGE, [mark], f"set wireless.{SECTION}.airtoll='{mark}'\n".encode()).returncode == 0
+        assert options(state, SECTION)["airtoll"] == mark
+        restore = [config(state), mark, str(len(BEFORE)), str(state / "etc" / "airtoll-guard")]
+        running = (state / "running.json").read_text()
+        openwrt_stand_in.wifi(state, ["reload"])
+        wifi = state / "bin" / "wifi"
+        wifi.rename(state / "bin" / "kept")
+        assert run(_RESTORE, restore, BEFORE).returncode != 0  # OpenWrt does not load the restored file
+        (state / "bin" / "kept").rename(wifi)
+        assert run(_RESTORE, restore, BEFORE).returncode == 0
+        assert Path(config(state)).read_bytes() == BEFORE
+        assert (state / "running.json").read_text() == running
+        assert mine.read_text() == "mine"
+        assert not (tmp_path / "missing").exists()
+        assert sorted(Path("/tmp").glob(f"{mark}*")) == links  # noqa: S108
+    finally:
+        for link in links:
+            link.unlink(missing_ok=True)
 
 
 def test_a_host_without_the_file_is_not_taken_for_restored(

@@ -12,9 +12,9 @@ import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic import BaseModel, FailFast, JsonValue, TypeAdapter
 
 from airtoll.agent.connection import LostError
 from airtoll.documents import read_json
@@ -36,34 +36,35 @@ _UP_S: Final = 60.0
 _POLL_S: Final = 0.2
 _WIDTHS_MHZ: Final = (20, 40, 80)
 
-# Argument: value of the option `airtoll`. The batch is standard input. uci reports errors only in words.
+# Argument: value of the option `airtoll`. The batch is standard input. uci reports errors only in words. Other users of
+# the router can read the argument and write to /tmp, so names there are new: a redirection would follow a link.
 _CHANGE: Final = """
 umask 077
-folder=/tmp/$1
-rm -rf "$folder" && mkdir "$folder" || exit
-trap 'rm -rf "$folder" "$folder.errors"' EXIT
-uci -t "$folder" batch 2> "$folder.errors"
-if [ -s "$folder.errors" ]; then cat "$folder.errors" >&2; exit 1; fi
+folder=$(mktemp -d "/tmp/$1.change.XXXXXX") || exit
+trap 'rm -rf "$folder"' EXIT
+uci -t "$folder" batch 2> "$folder/errors"
+if [ -s "$folder/errors" ]; then cat "$folder/errors" >&2; exit 1; fi
 uci -t "$folder" commit wireless
 """
 
 # Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input, and the folder
-# of the guard. The guard requires no space on the flash. The content is for a guard that is missing or damaged. The
-# flag remains while OpenWrt has not loaded the restored file.
+# of the guard. The guard requires no space on the flash. The content is for a guard that is missing or damaged. A new
+# folder in /tmp remains while OpenWrt has not loaded the restored file.
 _RESTORE: Final = """
 umask 077
-mark=$2 guard=$4/guard flag=/tmp/$2.flag
+mark=$2 guard=$4/guard
 has_guard() { grep -qsF "$mark" "$guard"; }
-if has_guard && sh "$guard" restore; then rm -rf "/tmp/$2" "/tmp/$2.errors"; exit 0; fi
+is_restored() { ls -d "/tmp/$mark.restored."* >/dev/null 2>&1; }
+if has_guard && sh "$guard" restore; then rm -rf "/tmp/$2."*; exit 0; fi
 if [ ! -e "$1" ]; then echo "$1 is missing" >&2; exit 1; fi
 if grep -qF "$2" "$1"; then
     new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
     cp -p "$1" "$new" && cat > "$new" || exit
     if [ "$(wc -c < "$new")" -ne "$3" ]; then echo "the copy is not complete" >&2; exit 1; fi
-    : > "$flag" && sync && mv "$new" "$1" && sync || exit
+    mktemp -d "/tmp/$2.restored.XXXXXX" >/dev/null && sync && mv "$new" "$1" && sync || exit
 fi
-rm -rf "/tmp/$2" "/tmp/$2.errors" "${1%/*}/.$2."*
-if [ -e "$flag" ]; then wifi reload && rm -f "$flag" || exit; fi
+rm -rf "/tmp/$2.change."* "${1%/*}/.$2."*
+if is_restored; then wifi reload && rm -rf "/tmp/$2.restored."* || exit; fi
 if has_guard; then sh "$guard" restore || exit; fi
 if [ ! -e "$guard" ]; then rm -rf "$4"; fi
 """
@@ -102,7 +103,7 @@ class _RadioStatus(BaseModel):
     pending: bool = False
     retry_setup_failed: bool = False
     config: dict[str, JsonValue] = {}
-    interfaces: list[_InterfaceStatus] = []
+    interfaces: Annotated[list[_InterfaceStatus], FailFast()] = []
 
 
 class _HostapdStatus(BaseModel):
