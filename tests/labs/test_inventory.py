@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from airtoll import ownership
 from airtoll.errors import UsageError
 from airtoll.labs.hosts import Hosts
-from airtoll.labs.inventory import AccessPointTable, HostTable, Inventory, load_inventory, schema_text
+from airtoll.labs.inventory import (
+    AccessPointTable,
+    HostTable,
+    Inventory,
+    load_inventory,
+    passphrase,
+    schema_text,
+)
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 
@@ -236,12 +243,36 @@ def test_any_value_of_any_key_is_accepted_or_refused_with_its_place(
         assert not any(word.startswith("-") for word in (host.address, host.interface, host.monitor) if word)
 
 
+def test_many_errors_are_one_line(tmp_path: Path) -> None:
+    """Pydantic keeps some 500 octets per error, which a list of integers has per two octets."""
+    with pytest.raises(UsageError) as raised:
+        load(tmp_path, GOOD + f"command = {[1] * 5000}\n")
+    assert len(str(raised.value).split("\n")) == 1
+    with pytest.raises(UsageError, match=r"lab.toml: 2000 values are invalid$"):
+        load(tmp_path, GOOD + "".join(f"key{number} = 1\n" for number in range(2000)))
+
+
 def test_a_passphrase_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "passphrase").write_text("a toll on the air")
     (tmp_path / "passphrase").chmod(0o644)
     (tmp_path / "lab.toml").write_text(f'{GOOD}passphrase_file = "passphrase"\n')
     with pytest.raises(UsageError, match=r"other users can read the passphrase: chmod 600"):
         Hosts(tmp_path / "lab.toml")
+
+
+def test_a_passphrase_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "passphrase"
+    file.touch(mode=0o600)
+    file.write_text("a toll on the air")
+    table = AccessPointTable(kind="prompt", passphrase_file=file)
+    assert passphrase(table) == "a toll on the air"
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    monkeypatch.setattr(ownership, "ROOT", file.stat().st_uid + 2)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    with pytest.raises(
+        UsageError, match=f"^{file}: belongs to another user, and it contains the passphrase: copy"
+    ):
+        passphrase(table)
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,27 @@ def test_802_1x_requires_a_password(tmp_path: Path, cell: type[Cell]) -> None:
     with pytest.raises(UsageError, match="security 'peap': its EAP password must be"):
         without.check(cell(security="peap"))
     assert without.check(cell(security="wpa2-eap")) is None  # by certificates
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_secrets_that_another_user_can_access_are_refused(tmp_path: Path, home: Path, mode: int) -> None:
+    inventory = lab(tmp_path).file
+    own_secrets.wep_key(inventory, 5)
+    own_secrets.make_certificates(inventory)
+    (folder,) = (home / "airtoll" / "secrets").iterdir()
+    folder.chmod(mode)
+    for get in (lambda: own_secrets.wep_key(inventory, 5), lambda: own_secrets.make_certificates(inventory)):
+        with pytest.raises(UsageError, match=f"^{folder}: another user can access the secrets: "):
+            get()
+
+
+def test_a_planted_link_is_no_folder_of_secrets(tmp_path: Path, home: Path) -> None:
+    inventory = lab(tmp_path).file
+    key = own_secrets.wep_key(inventory, 5)
+    (folder,) = (home / "airtoll" / "secrets").iterdir()
+    folder.rename(tmp_path / "planted")
+    folder.symlink_to(tmp_path / "planted")
+    with pytest.raises(UsageError, match="another user can access the secrets"):
+        own_secrets.wep_key(inventory, 5)
+    folder.unlink()
+    assert own_secrets.wep_key(inventory, 5) != key

@@ -15,6 +15,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    FailFast,
     Field,
     StringConstraints,
     ValidationError,
@@ -23,7 +24,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from airtoll.documents import explained
-from airtoll.errors import UsageError, listed
+from airtoll.errors import FAULTS_MOST, UsageError, listed
 from airtoll.host import OperatingSystem
 from airtoll.ownership import check_owner
 from airtoll.study.factors import Ip
@@ -149,7 +150,7 @@ class AccessPointTable(_Table):
     country: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] | None = Field(
         default=None, description="The regulatory domain; default: that of the machine."
     )
-    command: tuple[str, ...] = Field(
+    command: Annotated[tuple[str, ...], FailFast()] = Field(
         default=(),
         validate_default=True,
         description="With kind `hook`: the command that switches and restores it.",
@@ -163,7 +164,7 @@ class AccessPointTable(_Table):
         default="airtoll",
         description="With kind `openwrt` and without `section`: the network of OpenWrt that stations join.",
     )
-    shell: tuple[str, ...] = Field(
+    shell: Annotated[tuple[str, ...], FailFast()] = Field(
         default=(),
         validate_default=True,
         description="With kind `openwrt`: the command that runs its last argument in a shell of the access point, such "
@@ -248,6 +249,8 @@ def load_inventory(path: Path) -> Inventory:
                 check_owner(each, each.stat(), "it chooses commands", "copy it, and read the copy")
         return inventory
     except ValidationError as error:
+        if (count := error.error_count()) > FAULTS_MOST:
+            raise UsageError(f"{file}: {count} values are invalid") from None
         # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         lines = []
@@ -313,19 +316,21 @@ def _explain(where: list[str], detail: ErrorDetails) -> str:
 def passphrase(table: AccessPointTable) -> str | None:
     """The passphrase of the access point; None without a file.
 
-    Raises UsageError if the file cannot be read, if others can read it, or if no passphrase is in it.
+    Raises UsageError if the file cannot be read, if it belongs to another user, if others can read it, or if no
+    passphrase is in it.
     """
     file = table.passphrase_file
     if file is None:
         return None
     try:
         with file.open(encoding="utf-8") as stream:
-            mode, lines = os.fstat(stream.fileno()).st_mode, stream.read().splitlines()
+            found, lines = os.fstat(stream.fileno()), stream.read().splitlines()
     except OSError as error:
         raise UsageError(f"{file}: the passphrase cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: the passphrase is not UTF-8") from None
-    if mode & 0o077:
+    check_owner(file, found, "it contains the passphrase", "copy it, and check the copy")
+    if found.st_mode & 0o077:
         raise UsageError(f"{file}: other users can read the passphrase: chmod 600 {file}")
     if not lines or not 8 <= len(lines[0].encode()) <= 63:
         raise UsageError(f"{file}: a passphrase has 8 to 63 characters (IEEE Std 802.11-2020, J.4.1)")

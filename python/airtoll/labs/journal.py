@@ -108,7 +108,7 @@ class HostJournal:
         self._inventory = inventory
         with reporting(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _check_own(self._folder)
+            check_own(self._folder, "the journal")
             _sync(self._folder.parent)
             self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -213,14 +213,15 @@ def folder(inventory: Path, kind: str = "restore") -> Path:
     return Path(home) / "airtoll" / kind / f"{path.stem}-{digest[:16]}"
 
 
-def _check_own(folder: Path) -> None:
-    """Raise UsageError unless only this user can access the folder: its commands run with this user's rights, and may
-    contain passphrases.
+def check_own(folder: Path, what: str) -> None:
+    """Raise UsageError unless only this user can access the folder.
+
+    `what` it contains: commands, which run with this user's rights and may contain passphrases, or secrets.
     """
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise UsageError(
-            f"{folder}: another user can access the journal: run airtoll as the owner of the folder, or name another "
+            f"{folder}: another user can access {what}: run airtoll as the owner of the folder, or name another "
             "place with XDG_STATE_HOME"
         )
 

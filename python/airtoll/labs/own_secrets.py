@@ -15,7 +15,7 @@ from typing import Final
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import last_words
-from airtoll.labs.journal import folder, reporting
+from airtoll.labs.journal import check_own, folder, reporting
 
 _MAKE: Final = Path(__file__).with_name("certificates") / "make.sh"
 _TIMEOUT_S: Final = 60.0
@@ -27,12 +27,12 @@ _UNTIL: Final = "20500101000000Z"
 def wep_key(inventory: Path, octets: int) -> str:
     """The WEP key of the inventory with this number of octets, in hexadecimal digits.
 
-    Raises AirtollError if the file cannot be read or written.
+    Raises UsageError if another user can access the folder, AirtollError if the file cannot be read or written.
     """
     file = folder(inventory, "secrets") / f"wep-{8 * octets}"
     with reporting(file):
+        _own(file.parent)
         if not file.exists():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with NamedTemporaryFile("w", encoding="ascii", dir=file.parent) as new:  # with mode 0600
                 new.write(f"{secrets.token_hex(octets)}\n")
                 new.flush()
@@ -49,15 +49,17 @@ def certificates(inventory: Path) -> Path:
 def make_certificates(inventory: Path) -> None:
     """Make the CA and the certificates unless they exist. The key of the CA is not kept.
 
-    Raises UsageError without the command openssl, AirtollError if it fails or if the files cannot be written.
+    Raises UsageError without the command openssl or if another user can access the folder, AirtollError if the command
+    fails or if the files cannot be written.
     """
     made = certificates(inventory)
+    with reporting(made):
+        _own(made.parent)
     if made.exists():
         return
     if shutil.which("openssl") is None:
         raise UsageError("lab hosts with 802.1X requires the command 'openssl': apt-get install openssl")
     with reporting(made):
-        made.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = Path(mkdtemp(dir=made.parent))  # with mode 0700
         try:
             done = subprocess.run(
@@ -75,3 +77,9 @@ def make_certificates(inventory: Path) -> None:
             raise AirtollError(f"openssl: no certificates within {_TIMEOUT_S:.0f} s") from None
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+
+def _own(folder: Path) -> None:
+    """Create the folder of the secrets unless it exists. Raises UsageError if another user can access it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_own(folder, "the secrets")
