@@ -29,11 +29,14 @@ def check_owner(path: Path, found: os.stat_result, does: str, instead: str) -> N
 
 
 def check_folder(folder: Path) -> None:
-    """Raise UsageError if another user than root can replace files in a folder that airtoll writes into.
+    """Raise UsageError if airtoll runs as root, and another user can replace files in a folder that it writes into.
 
-    In a sticky folder, such as /tmp, users can replace only their own files. Raises OSError if there is no folder.
+    In a sticky folder, such as /tmp, users can replace only their own files. Other users than root may share a folder,
+    such as that of a group. Raises OSError if there is no folder.
     """
     found = folder.stat()
+    if os.geteuid() != ROOT:
+        return
     if not _is_ours(found):
         fault = "belongs to another user"
     elif _is_writable(found) and not found.st_mode & stat.S_ISVTX:
@@ -41,7 +44,9 @@ def check_folder(folder: Path) -> None:
     else:
         return
     name = one_line(str(folder), most=4096)
-    raise UsageError(f"{name}: {fault}: airtoll writes only into folders that no other user can write to")
+    raise UsageError(
+        f"{name}: {fault}: as root, airtoll writes only into folders that no other user can write to"
+    )
 
 
 def _is_ours(found: os.stat_result) -> bool:

@@ -14,6 +14,11 @@ from airtoll.store import Result, durable
 from airtoll.store.layout import check_target
 
 
+@pytest.fixture(autouse=True)
+def _as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "ROOT", os.geteuid())
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "folder"
@@ -23,9 +28,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def give_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the owner of the folder, and of all others of the test, another user."""
-    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-    monkeypatch.setattr(ownership, "ROOT", folder.stat().st_uid + 2)
+    """Make the owner of the folder, and of all others of the test, another user than root, who runs the test."""
+    root = folder.stat().st_uid + 1
+    monkeypatch.setattr(os, "geteuid", lambda: root)
+    monkeypatch.setattr(ownership, "ROOT", root)
     monkeypatch.delenv("SUDO_UID", raising=False)
 
 
@@ -33,7 +39,7 @@ def test_no_file_is_written_into_a_folder_of_another_user(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give_away(folder, monkeypatch)
-    words = f"^{folder}: belongs to another user: airtoll writes only into folders that no other user can write to$"
+    words = f"^{folder}: belongs to another user: as root, airtoll writes only into folders that no other user can "
     with pytest.raises(UsageError, match=words):
         durable.publish(folder, {"report.html": b""})
     for directory in (folder, folder / "new" / "newer"):
@@ -42,6 +48,13 @@ def test_no_file_is_written_into_a_folder_of_another_user(
     assert not list(folder.iterdir())
     monkeypatch.setenv("SUDO_UID", str(folder.stat().st_uid))
     durable.publish(folder, {"report.html": b""})
+
+
+def test_users_other_than_root_may_share_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "ROOT", os.geteuid() + 1)
+    folder.chmod(0o777)
+    durable.publish(folder, {"report.html": b"new"})
+    assert (folder / "report.html").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize(
