@@ -22,8 +22,8 @@ from odd_json import ODD, RANDOM, changed
 from airtoll.agent.ssh import Ssh
 from airtoll.cli.base import harmless
 from airtoll.errors import AirtollError
-from airtoll.report import table
 from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
 from airtoll.report.pages.files import cell_records
 from airtoll.rtl import default_file
 from airtoll.store import Result, durable
@@ -426,7 +426,7 @@ def test_any_value_anywhere_in_a_result_is_read_or_refused(
         try:
             opened = Result.open(result)
             cell_records(ReportData.of(opened))
-            table(opened)
+            build(ReportData.of(opened))
         except AirtollError as error:
             said = str(error)
     assert "\n" not in said

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from report_fakes import Make, make_plan, many_runs, store
 
-from airtoll.report.material import facts
 from airtoll.report.pages.page import html
-from airtoll.report.pages.tables import Tables
+from airtoll.report.parts import sections
 from airtoll.store import Result
 
 
@@ -27,7 +26,5 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Result:
 def ten_thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of 10,000 runs, made from runs in memory: storing them would take a minute."""
     data, page = many_runs(10_000), tmp_path_factory.mktemp("many") / "report.html"
-    page.write_text(
-        html(data, page.parent, None, Tables.of(data, None), facts.environment(data)), encoding="utf-8"
-    )
+    page.write_text(html(data, sections(data, "html")["html"], page.parent), encoding="utf-8")
     return page

@@ -119,7 +119,7 @@ def test_the_study_declares_the_primary_metric(make: Make) -> None:
     assert data.primary == METRICS["jitter"]
     assert answer.find(data).headline == "CCMP multiplies jitter by 3.00 [3.00, 3.00]."
     assert answer.ranges(data).columns == ("Security", "Jitter", "Throughput")
-    assert next(iter(figures.measured(data, None))).title == "Jitter, ms"
+    assert next(iter(figures.measured(data))).title == "Jitter, ms"
 
 
 HOSTILE = ["a." * 100_000 + "a = 1", "a = " + "[" * 5000, "a = " + "9" * 5000]

@@ -46,7 +46,7 @@ def test_measured_changes_equal_those_of_the_comparison(data: ReportData) -> Non
     changes = {(row.flow, row.metric.short): row for row in build(data).rows}
     for row in explained.splits(data).rows:
         of = changes[row[0], row[1].partition(",")[0]]
-        open_mean, other = (float(words) for words in (of.baseline_mean, of.other_mean))
+        open_mean, other = (float(words) for words in (of.mean(of.baseline), of.mean(of.other)))
         assert numbers(row[3])[0] == pytest.approx(other - open_mean, abs=0.011)
 
 
@@ -72,7 +72,7 @@ def test_of_many_flows_the_ends_of_the_axis_are_drawn(make: Make) -> None:
 
 
 def test_only_main_metrics_stand_beside_the_model(data: ReportData) -> None:
-    grid = explained.predictions(data, build(data))
+    grid = explained.predictions(data)
     assert {row[1] for row in grid.rows} == {"Throughput, Mbit/s", "RTT, ms", "Jitter, ms", "Loss, %"}
     by_cell = {(row[0], row[1], row[2]): row for row in grid.rows}
     closed_form = 28.97  # Mbit/s

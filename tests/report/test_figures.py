@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.report.charts.chart import Chart, Figure
 from airtoll.report.charts.forms import axis
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
-from airtoll.report.pages.drawn import Drawn
+from airtoll.report.material.section import Chart, Figure
 from airtoll.report.pages.figure_files import still
-from airtoll.report.parts import changes, curves, figures
-from airtoll.report.parts.publications import BesidePublication
+from airtoll.report.parts import changes, curves, figures, sections
 from airtoll.store import Result
 from airtoll.study.cell import Run
 from airtoll.study.link import Stack
@@ -31,7 +29,7 @@ def mbit_s(run: Run) -> float:
 
 
 def measured(data: ReportData) -> list[Figure]:
-    return list(figures.measured(data, None))
+    return list(figures.measured(data))
 
 
 def rows(chart: Chart, name: str) -> list[dict[str, Any]]:
@@ -66,7 +64,7 @@ def test_several_levels_with_few_loads_are_bars_by_level(make: Make) -> None:
     (figure,) = measured(data)
     assert [chart.title for chart in figure.charts] == ["UDP, 4 Mbit/s offered", "UDP, 7 Mbit/s offered"]
     assert [row["x"] for row in rows(figure.charts[0], "means")] == ["open", "WEP-40", "CCMP", "GCMP"]
-    above, change = changes.differences(data, None)
+    above, change = changes.differences(data)
     assert above.title == "Above open"
     found = {row["security"]: row["mean"] for row in rows(above.charts[0], "values")}
     assert found == pytest.approx({"WEP-40": 0.5, "CCMP": 5.0, "GCMP": 1.0})
@@ -76,7 +74,7 @@ def test_several_levels_with_few_loads_are_bars_by_level(make: Make) -> None:
 
 def test_levels_beside_each_other_have_one_legend(make: Make) -> None:
     plan = make_plan(levels=("open", "wep104", "ccmp"), sizes=(128, 512, 1024, 1408), repeats=2)
-    changed = changes.differences(ReportData.of(make(plan, invalid=lambda _: ())), None)
+    changed = changes.differences(ReportData.of(make(plan, invalid=lambda _: ())))
     chart = next(one for each in changed for one in each.charts if one.title == "Throughput")
     (legend,) = vl_convert.vegalite_to_vega(chart.spec)["legends"]
     assert "shape" in legend
@@ -113,7 +111,7 @@ def test_a_metric_that_is_0_in_every_run_has_no_chart(make: Make) -> None:
     _, without = measured(data)
     assert without.charts == ()
     assert without.caption == "All values are 0: jitter."
-    (change,) = changes.differences(data, None)
+    (change,) = changes.differences(data)
     assert change.charts == ()
     assert change.caption == "No change at all in throughput; jitter."
 
@@ -189,7 +187,8 @@ def test_too_few_rates_or_rates_without_numbers_have_no_curve(make: Make, rates:
 def test_vega_lite_takes_every_chart(make: Make) -> None:
     plan = make_plan(rates=RATES[:3], sizes=(1470,), ips=("ipv4",), repeats=2, study="pacheco-11ag")
     data = ReportData.of(make(plan, invalid=lambda _: ()))
-    charts = list(Drawn.of(data, BesidePublication.of(data)).charts)
+    shown = [figure for section in sections(data, "figures")["figures"] for figure in section.figures]
+    charts = [chart for figure in shown for chart in figure.charts]
     names = {chart.id for chart in charts}
     assert {"chart-throughput-0", "chart-curve-throughput-0", "chart-change-throughput"} <= names
     assert len(names) == len(charts)

@@ -16,9 +16,10 @@ from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import build
-from airtoll.report.pages.drawn import Drawn
 from airtoll.report.pages.figure_files import _STYLE, COLUMN_PX, TEXT_PX, still, write_figures
-from airtoll.report.pages.paper import grids, latex, write_paper
+from airtoll.report.pages.paper import latex, write_paper
+from airtoll.report.parts import figures as measured_figures
+from airtoll.report.parts import sections
 from airtoll.store import Result
 from airtoll.study import READY_MADE
 
@@ -53,7 +54,8 @@ def test_a_paper_has_a_table_per_main_metric_and_the_figures_of_these_metrics(
 
 
 def test_every_figure_is_there_as_svg_and_as_pdf(data: ReportData, figures: dict[str, Path]) -> None:
-    charts = {chart.id.removeprefix("chart-") for chart in Drawn.of(data, None).charts}
+    shown = [figure for section in sections(data, "figures")["figures"] for figure in section.figures]
+    charts = {chart.id.removeprefix("chart-") for figure in shown for chart in figure.charts}
     assert {"throughput-0", "change-throughput", "waterfall-rtt-ccmp", "cpu_emulator-0"} <= charts
     assert figures.keys() == {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")}
 
@@ -71,7 +73,7 @@ def test_figures_are_as_wide_as_a_column(figures: dict[str, Path]) -> None:
 
 
 def test_text_in_figures_has_eight_points_and_the_chosen_font(data: ReportData, tmp_path: Path) -> None:
-    chart = next(Drawn.of(data, None).charts)
+    chart = measured_figures.measured(data)[0].charts[0]
     config = still(data, chart, "DejaVu Serif")["config"]
     sizes = {
         value
@@ -109,7 +111,7 @@ def test_the_table_of_a_metric_has_its_values(data: ReportData, files: dict[str,
     assert r"\toprule" in tex
     assert r"\label{tab:throughput}" in tex
     for row in rows:
-        assert f"{row.baseline_mean} $\\pm$" in tex
+        assert f"{row.mean(row.baseline)} $\\pm$" in tex
 
 
 HOSTILE = Grid(
@@ -173,6 +175,11 @@ def lacks_booktabs() -> bool:
         return True
     found = subprocess.run(["kpsewhich", "booktabs.sty"], check=False, capture_output=True)
     return found.returncode != 0
+
+
+def grids(data: ReportData) -> Iterator[Grid]:
+    """The tables for a paper."""
+    return (grid for section in sections(data, "latex")["latex"] for grid in section.grids)
 
 
 def published_tables(directory: Path) -> Iterator[Grid]:

@@ -63,7 +63,7 @@ def test_a_published_value_is_listed_beside_its_cell(paper: BesidePublication) -
 
 
 def test_a_published_value_is_a_cross_in_its_figure(paper: BesidePublication) -> None:
-    udp = next(figures.measured(paper.data, paper)).charts[1]
+    udp = figures.measured(paper.data)[0].charts[1]
     crosses = {(row["x"], row["ip"], row["level"]): row["printed"] for row in udp.spec["datasets"]["printed"]}
     assert crosses["1408", "IPv4", "open"] == 852
     assert {x for x, _, _ in crosses} == {"1408"}  # the paper has no figure for UDP at 128 B
@@ -164,8 +164,7 @@ def test_a_printed_change_is_drawn_beside_the_change_of_each_cell(make: Make) ->
     )
     jitter = exactly(jitter=lambda run: (1.5 if run.cell.security == "ccmp" else 1.0) + 0.01 * run.replicate)
     data = ReportData.of(make(plan, samples=jitter, invalid=lambda _: (), lab="sim", link={}))
-    paper = BesidePublication.of(data)
-    _, figure = changes.differences(data, paper)
+    _, figure = changes.differences(data)
     assert len(figure.charts) == 2
     for chart in figure.charts:
         (mark,) = chart.spec["datasets"]["printed"]  # the paper has a number for CCMP, but none for GCMP

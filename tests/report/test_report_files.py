@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from report_fakes import FEW_FLOWS, Make, make_plan
 
 from airtoll.errors import AirtollError
-from airtoll.report import table, write_report
+from airtoll.report import write_report
 from airtoll.report.material import text as words
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import csv_text
@@ -119,7 +119,7 @@ def test_markdown_has_the_headline_and_a_whole_table(directory: Path, quickstart
 
 
 def test_the_terminal_table_is_as_wide_as_its_columns(quickstart: Result) -> None:
-    found = table(quickstart)
+    found = build(ReportData.of(quickstart))
     assert found.columns == ("Flow, metric", "open", "CCMP", "Difference [95 % CI]", "Change")
     assert {len(row) for row in found.cells} == {len(found.columns)}
     headings = [row[0] for row in found.cells if not any(row[1:])]
@@ -129,7 +129,7 @@ def test_the_terminal_table_is_as_wide_as_its_columns(quickstart: Result) -> Non
 
 
 def test_an_empty_table_has_columns_and_no_rows(make: Make) -> None:
-    found = table(make(finished=lambda _: False))
+    found = build(ReportData.of(make(finished=lambda _: False)))
     assert found.cells == ()
     assert "Difference [95 % CI]" in found.columns
 

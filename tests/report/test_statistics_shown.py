@@ -42,7 +42,7 @@ def test_effects_and_verdicts_of_equivalence_stand_in_table_and_csv(
     quickstart: Result, tmp_path: Path
 ) -> None:
     data = ReportData.of(quickstart)
-    table = rows.tests(data, build(data))
+    table = rows.tests(data)
     by_change = {(row[0], row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     line = by_change["UDP IPv4 128 B", "Throughput, Mbit/s"]
     (row,) = [
@@ -185,8 +185,8 @@ def test_standard_deviations_can_be_shown_on_the_page(quickstart: Result, tmp_pa
     page = write_report(quickstart, tmp_path).html.read_text()
     data = ReportData.of(quickstart)
     row = build(data).rows[0]
-    assert row.baseline_sd.startswith("sd ")
-    assert f'<small class="of-sd">{row.baseline_sd}</small>' in page
+    assert row.sd(row.baseline).startswith("sd ")
+    assert f'<small class="of-sd">{row.sd(row.baseline)}</small>' in page
     assert 'id="show-sd"' in page
 
 

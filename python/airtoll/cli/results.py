@@ -16,9 +16,11 @@ from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.condition import RunCounts, damage, mixture
 from airtoll.errors import UsageError
-from airtoll.report import ReportPaths, table, write_index, write_papers
+from airtoll.report import ReportPaths, write_index, write_papers
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Lines
 from airtoll.report.pages.files import cell_records, write_files
 from airtoll.report.parts import sentences
 from airtoll.stats import METRICS
@@ -98,7 +100,7 @@ def report_results(
             named = {name: [str(path) for path in of_name] for name, of_name in written.items()}
             reports.append(report_json(result, data, paths) | named)
             continue
-        print_summary(console, result)
+        print_summary(console, result, data)
         for warning in sentences.warnings(data):
             console.print(f"warning: {warning}", soft_wrap=True)
         for path in (paths.html, paths.markdown, paths.csv):
@@ -153,17 +155,19 @@ def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[st
     }
 
 
-def print_summary(console: Console, result: Result) -> None:
-    """Print the comparison table of a result, and its invalid runs by reason."""
-    comparison = table(result)
-    printed = Table(title=result.plan.study)
-    for number, heading in enumerate(comparison.columns):
-        printed.add_column(heading, justify="left" if number == 0 else "right")
-    for row in comparison.cells:
-        if not any(row[1:]):  # a row with only the name of a flow
-            printed.add_section()
-        printed.add_row(*row)
-    console.print(printed)
+def print_summary(console: Console, result: Result, data: ReportData) -> None:
+    """Print the sections of a report for a terminal, and the invalid runs by reason."""
+    from airtoll.report.parts import sections
+
+    for block in (block for section in sections(data, "terminal")["terminal"] for block in section.body):
+        match block:
+            case Grid():
+                console.print(_table(block))
+            case Lines():
+                for line in block.lines:
+                    console.print(line)
+            case str():
+                console.print(block)
     records = result.records()
     runs = RunCounts.of(result, records)
     console.print(
@@ -176,6 +180,17 @@ def print_summary(console: Console, result: Result) -> None:
         console.print(metrics, soft_wrap=True)
     if (slowness := _host_s_per_virtual_s(records)) is not None:
         console.print(f"virtual time: {slowness:.1f} s of real time per second in each guest")
+
+
+def _table(grid: Grid) -> Table:
+    printed = Table(title=grid.title)
+    for number, heading in enumerate(grid.columns):
+        printed.add_column(heading, justify="left" if number < grid.words else "right")
+    for row in grid.rows:
+        if not any(row[1:]):  # a row with only the name of a flow
+            printed.add_section()
+        printed.add_row(*row)
+    return printed
 
 
 def invalid_by_reason(records: Iterable[RunRecord]) -> Iterator[str]:

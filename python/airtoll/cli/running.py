@@ -98,7 +98,7 @@ def perform(options: RunOptions) -> None:
         if options.as_json:
             print_json(report_json(result, data, paths))
         else:
-            print_summary(console, result)
+            print_summary(console, result, data)
             console.print(f"report: {paths.html}", soft_wrap=True)
     if (too_little := _too_little(result)) is not None:
         raise AirtollError(too_little)

@@ -118,7 +118,7 @@ def gate(
 
 def _verdicts(rules: Sequence[ClaimRule], directory: Path) -> Mapping[str, tuple[Judged, ...]]:
     """The comparisons of each claim that a rule names, by the claim's id."""
-    claims = Claims.verdicts(ReportData.of(Result.open(directory)))
+    claims = Claims.of(ReportData.of(Result.open(directory)), with_model=False)
     by_id: dict[str, list[Judged]] = defaultdict(list)
     for one in claims.judged:
         for name in one.ids:

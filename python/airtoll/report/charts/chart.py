@@ -1,7 +1,6 @@
-"""The chart of a report: a Vega-Lite specification, a title and a text alternative."""
+"""Parts of Vega-Lite specifications that the charts of a report share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -17,26 +16,6 @@ CROSS_SIZE = 70
 
 IP_DASHES = ([1, 0], [5, 4])
 """Dashes of lines, in the order of IP versions. As a Vega scale they would also dash the legend's symbols."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One Vega-Lite chart and its text alternative."""
-
-    id: str
-    title: str
-    description: str  # for readers who cannot see the chart
-    spec: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Charts that belong together, and their caption."""
-
-    title: str
-    caption: str
-    charts: tuple[Chart, ...]
-    main: bool = True  # False: the metric is not a main metric; the page folds the figure away
 
 
 def named(name: str) -> Any:

@@ -1,7 +1,7 @@
 """The data of a report: the runs of a result, and the figures that `airtoll.stats` computes from them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -13,8 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from airtoll.course import unneeded
 from airtoll.documents import read_json
 from airtoll.errors import UsageError
-from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
-from airtoll.probes import cpu
+from airtoll.prediction import Case, Predictions
 from airtoll.published import names
 from airtoll.report.material import alike, text
 from airtoll.stats import (
@@ -103,15 +102,7 @@ class Expected:
     measured_to_expected: PairedRatio
 
 
-@dataclass(frozen=True)
-class Explained:
-    """A measured change against the baseline level, split into its causes."""
-
-    cell: Cell
-    attribution: Attribution
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """All data of a report."""
 
@@ -195,15 +186,6 @@ class ReportData:
         limited = all(run.run.cell.offered != "max" for run in self.runs)
         delays = [metric for metric in self.metrics if metric.main and metric.display_unit == "ms"]
         return delays[0] if limited and delays else METRICS["throughput"]
-
-    @cached_property
-    def two_modes(self) -> Set[tuple[Cell, str]]:
-        """The cells whose values of a metric have two modes, with the metric, in the order of cells."""
-        return dict.fromkeys(
-            (each.cell, each.metric)
-            for each in self.comparison.cells
-            if any(one.kind == "two modes" for one in each.instabilities)
-        ).keys()
 
     @property
     def is_simulated(self) -> bool:
@@ -315,18 +297,6 @@ class ReportData:
         }
 
     @cached_property
-    def _has_cards_and_hosts(self) -> bool:
-        return {"card", "host"} <= {run.run.cell.crypto_at for run in self.runs}
-
-    def is_of_paper(self, cell: Cell, metric: str) -> bool:
-        """Whether a paper's values of a metric refer to the cell.
-
-        In a study that encrypts on cards and on hosts, CPU loads refer to the hosts and all other metrics to the cards.
-        """
-        place = "host" if metric in cpu.METRICS else "card"
-        return not self._has_cards_and_hosts or cell.crypto_at == place
-
-    @cached_property
     def by_round(self) -> ByUnit:
         """The values of the counted runs, by metric, cell and round, each in the metric's unit."""
         return by_unit(self.values, (run.run for run in self.counting), lambda run: run.round)
@@ -350,11 +320,6 @@ class ReportData:
     def counting(self) -> tuple[ReportRun, ...]:
         """The runs that are counted: all figures are computed from them."""
         return tuple(run for run in self.runs if run.state == "valid")
-
-    @cached_property
-    def values_counted(self) -> int:
-        """The number of values of the counted runs, of all metrics."""
-        return sum(len(run.values) for run in self.counting)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -423,44 +388,6 @@ class ReportData:
                 pairs.items(), paired_ratios(list(pairs.values())), strict=True
             )
         }
-
-    @cached_property
-    def explained(self) -> tuple[Explained, ...]:
-        """The causes of the changes against the open level, for the metrics in `ATTRIBUTED`."""
-        if not self.cases or self.comparison.baseline != "open":
-            return ()
-        rows = [
-            row
-            for row in self.comparison.pairs
-            if row.metric in ATTRIBUTED and row.difference.mean is not None and self.is_saturated(row)
-        ]
-        self.model.all(case for row in rows for case in chain(self._saturated_case(row.cell)).values())
-        means = {metric: self.means(metric) for metric in ATTRIBUTED}
-        found = []
-        for row in rows:
-            start, end = means[row.metric][row.baseline], means[row.metric][row.cell]
-            split = attribute(self.model, self._saturated_case(row.cell), row.metric, start, end)
-            if split is not None:
-                found.append(Explained(row.cell, split))
-        return tuple(found)
-
-    @cached_property
-    def leading_cells(self) -> tuple[Cell, ...]:
-        """For each transport and level except the baseline, the cell with the largest and fastest packets."""
-        best: dict[tuple[str, str], tuple[tuple[float, float], Cell]] = {}
-        for cell in self.cases:
-            expected = self.expected.get((cell, "throughput"))
-            key, size = (
-                (cell.transport, cell.security),
-                (cell.packet_size, expected.value if expected else 0.0),
-            )
-            if cell.security != self.comparison.baseline and (key not in best or size > best[key][0]):
-                best[key] = size, cell
-        return tuple(cell for _, cell in best.values())
-
-    def _saturated_case(self, cell: Cell) -> Case:
-        """The cell with a saturating load, so that its throughput is the capacity of the link."""
-        return self.model.case(cell)
 
     def is_saturated(self, row: PairedRow) -> bool:
         """Whether the throughput is the capacity of the link; at a lower load it is only the load."""

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from airtoll.report.material import text
@@ -32,6 +33,7 @@ class Environment:
         return {title: facts for title, facts in {**sections, "Counters": counters}.items() if facts}
 
 
+@lru_cache(maxsize=1)
 def environment(data: ReportData) -> Environment:
     """The environment of the finished runs; runs without facts of hosts or link are ignored if others have them."""
     finished = [run for run in data.runs if run.record]

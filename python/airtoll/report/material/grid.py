@@ -2,9 +2,11 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeVar
+
+_Item = TypeVar("_Item")
 
 FOLDED_ABOVE: Final = 40
 """A grid with more rows scrolls within its frame."""
@@ -14,12 +16,29 @@ FOLDED_ABOVE: Final = 40
 class Grid:
     """One table of a report; `name` names its files and its anchor on the page."""
 
+    kind: ClassVar = "grid"
     name: str
     title: str
     note: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: int = 1  # the number of text columns, from the left; the others hold numbers
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        note: str,
+        items: Iterable[_Item],
+        columns: Mapping[str, Callable[[_Item], str]],
+        *,
+        words: int = 1,
+        first: Iterable[tuple[str, ...]] = (),
+    ) -> "Grid":
+        """A table with one row per item, after the rows `first`; each column has a function of the item."""
+        rows = (tuple(text_of(item) for text_of in columns.values()) for item in items)
+        return cls(name, title, note, tuple(columns), (*first, *rows), words)
 
     @property
     def is_long(self) -> bool:

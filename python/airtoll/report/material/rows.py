@@ -1,13 +1,13 @@
 """The rows of the comparison, shared by HTML, Markdown, CSV and the terminal."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from airtoll.report.material import text
 from airtoll.report.material.data import Expected, ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.stats import MARGIN_PERCENT, CellSummary, Interval, Metric, PairedRow, Summary, is_significant
-from airtoll.store import Result
 from airtoll.study.cell import Cell
 
 Tone = Literal["worse", "better", "unresolved", "none"]
@@ -39,30 +39,30 @@ class Row:
         return f"{self.metric.short}, {self.metric.display_unit}"
 
     @property
-    def baseline_mean(self) -> str:
-        """Mean at the baseline level."""
-        return _mean(self.baseline, self.metric)
+    def level(self) -> str:
+        """The other level."""
+        return text.level(self.other.cell.security) if self.other else text.MISSING
 
-    @property
-    def baseline_ci(self) -> str:
-        """Half-width of the 95 % t interval of the baseline mean, as +-."""
-        return _half_width(self.baseline, self.metric)
+    def mean(self, cell: CellSummary | None) -> str:
+        """The mean of one of the two cells."""
+        mean = cell.summary.mean if cell else None
+        return text.number(None if mean is None else self.metric.display(mean), self.metric.decimals)
 
-    @property
-    def other_mean(self) -> str:
-        """Mean at the other level."""
-        return _mean(self.other, self.metric)
+    def ci(self, cell: CellSummary | None) -> str:
+        """Half-width of the 95 % t interval of the cell's mean, as +-."""
+        return plus_minus(scaled(cell.summary.ci95_t, self.metric) if cell else None, self.metric.decimals)
 
-    @property
-    def other_ci(self) -> str:
-        """Half-width of the 95 % t interval of the other mean, as +-."""
-        return _half_width(self.other, self.metric)
+    def sd(self, cell: CellSummary | None) -> str:
+        """Standard deviation of the cell."""
+        sd = cell.summary.sd if cell else None
+        return "" if sd is None else f"sd {text.number(self.metric.display(sd), self.metric.decimals)}"
 
     @property
     def difference(self) -> str:
         """Mean of the paired differences, other - baseline."""
         mean = self.pair.difference.mean if self.pair else None
-        return text.number(self._display(mean), self.metric.decimals, sign=True)
+        shown = None if mean is None else self.metric.display(mean)
+        return text.number(shown, self.metric.decimals, sign=True)
 
     @property
     def difference_ci(self) -> str:
@@ -116,16 +116,6 @@ class Row:
         return text.percent_interval(ci) or text.MISSING
 
     @property
-    def baseline_sd(self) -> str:
-        """Standard deviation at the baseline level."""
-        return _sd(self.baseline, self.metric)
-
-    @property
-    def other_sd(self) -> str:
-        """Standard deviation at the other level."""
-        return _sd(self.other, self.metric)
-
-    @property
     def pairs(self) -> str:
         """The number of pairs, and of blocks if some blocks have no pair: "4 of 5"."""
         if self.pair is None:
@@ -147,9 +137,6 @@ class Row:
     def holds(self) -> bool:
         """Whether the change is significant after Holm's correction over all pairs of the metric."""
         return self.pair is not None and is_resolved(self.pair)
-
-    def _display(self, value: float | None) -> float | None:
-        return None if value is None else self.metric.display(value)
 
 
 @dataclass(frozen=True)
@@ -218,62 +205,47 @@ class Table:
     def _line(
         self, head: tuple[str, ...], row: Row, change: tuple[str, ...], *, spread: bool
     ) -> tuple[str, ...]:
-        baseline = text.joined(row.baseline_mean, row.baseline_ci if spread else "")
+        baseline = text.joined(row.mean(row.baseline), row.ci(row.baseline) if spread else "")
         if not self.levels:
             return (*head, baseline)
-        other = text.joined(row.other_mean, row.other_ci if spread else "")
-        named = (text.level(row.other.cell.security) if row.other else text.MISSING,)
-        return (*head, baseline, *(named if len(self.levels) > 1 else ()), other, *change)
+        other = text.joined(row.mean(row.other), row.ci(row.other) if spread else "")
+        return (*head, baseline, *((row.level,) if len(self.levels) > 1 else ()), other, *change)
 
 
-def table(result: Result) -> Table:
-    """The comparison that the terminal prints. Raises AirtollError if the result cannot be read."""
-    return build(ReportData.of(result))
-
-
-def tests(data: ReportData, table: Table) -> Grid:
+def tests(data: ReportData) -> Grid:
     """The statistical tests of each change of a main metric."""
-    lines = tuple(
-        (
-            row.flow,
-            row.short_label,
-            text.level(row.other.cell.security),
-            text.joined(row.change, row.change_ci),
-            row.p,
-            row.p_holm,
-            row.effect,
-            row.equivalence,
-            row.equivalence_ci,
-        )
-        for row in table.rows
+    tested = (
+        row
+        for row in build(data).rows
         if row.metric.main and row.other is not None and row.pair is not None and row.pair.difference.n > 1
     )
     margin = next(
         (p.equivalence.margin_percent for p in data.comparison.pairs if p.equivalence), MARGIN_PERCENT
     )
-    return Grid(
+    return Grid.of(
         "tests",
         "Tests of every change",
         "p: p-value of the paired t test, unadjusted and adjusted by Holm over all changes of the metric. Effect: d_z, "
         "the mean difference divided by the standard deviation of the differences, with Hedges' correction and a 95 % "
         f"interval. Within {margin:g} %: equivalent if the 90 % interval of the change lies within the margin, "
         "different if its 95 % interval excludes 0, both if both conditions hold, otherwise undecided.",
-        (
-            "Flow",
-            "Metric",
-            "Security",
-            "Change [95 % CI]",
-            "p",
-            "p (Holm)",
-            "Effect [95 % CI]",
-            f"Within {margin:g} %",
-            "Change [90 % CI]",
-        ),
-        lines,
+        tested,
+        {
+            "Flow": lambda row: row.flow,
+            "Metric": lambda row: row.short_label,
+            "Security": lambda row: row.level,
+            "Change [95 % CI]": lambda row: text.joined(row.change, row.change_ci),
+            "p": lambda row: row.p,
+            "p (Holm)": lambda row: row.p_holm,
+            "Effect [95 % CI]": lambda row: row.effect,
+            f"Within {margin:g} %": lambda row: row.equivalence,
+            "Change [90 % CI]": lambda row: row.equivalence_ci,
+        },
         words=3,
     )
 
 
+@lru_cache(maxsize=1)
 def build(data: ReportData) -> Table:
     """The comparison as rows, ordered by flow, metric and level."""
     comparison, summaries, pairs = data.comparison, data.summaries, data.pairs
@@ -312,20 +284,6 @@ def expectation(found: Expected, metric: Metric) -> tuple[str, str]:
     return expected, text.joined(off, text.percent_interval(ratio.percent_ci95_t))
 
 
-def _mean(cell: CellSummary | None, metric: Metric) -> str:
-    mean = cell.summary.mean if cell else None
-    return text.number(None if mean is None else metric.display(mean), metric.decimals)
-
-
-def _half_width(cell: CellSummary | None, metric: Metric) -> str:
-    return plus_minus(scaled(cell.summary.ci95_t, metric) if cell else None, metric.decimals)
-
-
 def plus_minus(ci: Interval | None, decimals: int) -> str:
     """The half-width of a symmetric interval, as +-; empty if the interval is unknown."""
     return "" if ci is None else f"\N{PLUS-MINUS SIGN} {text.number(ci.half_width, decimals)}"
-
-
-def _sd(cell: CellSummary | None, metric: Metric) -> str:
-    sd = cell.summary.sd if cell else None
-    return "" if sd is None else f"sd {text.number(metric.display(sd), metric.decimals)}"

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from airtoll import extras
 from airtoll.errors import UsageError
-from airtoll.report.charts.chart import Chart
 from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
-from airtoll.report.pages.drawn import Drawn
-from airtoll.report.parts.publications import BesidePublication
+from airtoll.report.material.section import Chart, Writer
+from airtoll.report.parts import sections
 from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 
@@ -38,9 +37,9 @@ def write_figures(
     font: str = FONT,
     *,
     kinds: tuple[str, ...] = ("svg", "pdf"),
-    main: bool = False,
+    writer: Writer = "figures",
 ) -> list[Path]:
-    """Write each figure of the report, or each of the main metrics, as NAME.KIND, each file atomically.
+    """Write each figure of that writer as NAME.KIND, those of main metrics first, each file atomically.
 
     Returns the paths. Raises UsageError without the extra `figures`, if the font is not installed, or as
     `check_target` and `make_directory` do; AirtollError if a file cannot be written.
@@ -50,10 +49,11 @@ def write_figures(
     text = {"mark": {"type": "text", "text": "a", "font": font}, "data": {"values": [{}]}}
     if b"/Font" not in vl_convert.vegalite_to_pdf(text):
         raise UsageError(f"font '{font}' is not installed: the figures would have no text")
-    drawn = Drawn.of(data, BesidePublication.of(data))
-    charts = (chart for figure in drawn.main for chart in figure.charts) if main else drawn.charts
+    figures = [figure for section in sections(data, writer)[writer] for figure in section.figures]
     files: dict[str, bytes] = {}
-    for chart in charts:
+    for chart in (
+        chart for figure in sorted(figures, key=lambda one: not one.main) for chart in figure.charts
+    ):
         svg, name = vl_convert.vegalite_to_svg(still(data, chart, font)), chart.id.removeprefix("chart-")
         if "svg" in kinds:
             files[f"{name}.svg"] = svg.encode()

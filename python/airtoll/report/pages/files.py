@@ -42,17 +42,14 @@ def write_files(data: ReportData, directory: Path) -> ReportPaths:
     Raises UsageError as `check_target` and `make_directory` do, AirtollError if a file cannot be written.
     """
     check_target(data.directory, directory)
-    from airtoll.report.material import facts
     from airtoll.report.pages.markdown import markdown
     from airtoll.report.pages.page import html
-    from airtoll.report.pages.tables import Tables
-    from airtoll.report.parts.publications import BesidePublication
+    from airtoll.report.parts import sections
 
-    paper = BesidePublication.of(data)
-    tables, surroundings = Tables.of(data, paper), facts.environment(data)
+    found = sections(data, "html", "markdown")
     contents = {
-        "report.html": html(data, directory, paper, tables, surroundings),
-        "report.md": markdown(data, tables, surroundings),
+        "report.html": html(data, found["html"], directory),
+        "report.md": markdown(data, found["markdown"]),
         "cells.csv": cells_csv(data),
         "runs.csv": runs_csv(data),
     }

@@ -52,7 +52,7 @@ def write_index(results: Sequence[Result], directory: Path) -> Path:
 
 def _entry(data: ReportData, directory: Path) -> Entry:
     paper = publications.BesidePublication.of(data)
-    drawn = ((figure, chart) for figure in figures.measured(data, paper) for chart in figure.charts)
+    drawn = ((figure, chart) for figure in figures.measured(data) for chart in figure.charts)
     figure, chart = next(drawn, (None, None))
     picture = None
     if chart is not None and extras.has("figures"):

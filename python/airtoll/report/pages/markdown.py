@@ -1,39 +1,21 @@
 """The report as Markdown."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from airtoll.report.material import facts
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.pages.tables import Tables
-from airtoll.report.parts import answer, extremes, sentences
+from airtoll.report.material.section import Lines, Section
+from airtoll.report.parts import answer, sentences
 
 
-def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) -> str:
+def markdown(data: ReportData, sections: Iterable[Section]) -> str:
     """The content of the page for a text editor or a wiki, without the charts and the facts of single runs."""
     found = answer.find(data)
     parts = [f"# {in_markdown(data.title)}", "", f"**{in_markdown(found.headline)}**", ""]
     parts += _list(found.others)
     parts += ["", in_markdown(" ".join(sentences.lede(data))), ""]
-    for grid in tables.grids:
-        parts += grid_lines(grid)
-    if largest := extremes.by_metric(data):
-        parts += ["## The largest differences", ""]
-        for title, lines in largest.items():
-            parts += [f"### {in_markdown(title)}", "", *_list(lines), ""]
-    parts += ["## Method", "", *_list(sentences.method(data))]
-    parts += [f"- {m.title}: {m.definition}." for m in data.recorded_metrics]
-    parts += ["", "## Environment", ""]
-    for title, shared in surroundings.shared.items():
-        if shared:
-            parts += [
-                f"### {in_markdown(title)}",
-                "",
-                *_md_table(("Fact", "Value"), tuple(shared.items())),
-                "",
-            ]
-    parts += ["## Verdicts", "", *_list(sentences.verdicts(data)), ""]
+    parts += (line for section in sections for line in _section(section))
     parts += [
         "## Reproduce",
         "",
@@ -41,6 +23,24 @@ def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) 
         f"Seed {data.method.seed} gives the same plan again.",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _section(section: Section) -> Iterator[str]:
+    """The lines of a section; one that has only a table has the title of the table."""
+    match section.body:
+        case (Grid() as grid,) if section.title.startswith(grid.title) or not section.title:
+            yield from grid_lines(grid)
+            return
+    yield from (f"## {in_markdown(section.title)}", "")
+    for block in section.body:
+        match block:
+            case Grid():
+                yield from grid_lines(block, level=3)
+            case Lines():
+                yield from (f"### {in_markdown(block.title)}", "") if block.title else ()
+                yield from (*_list(block.lines), "")
+            case str():
+                yield from (in_markdown(block), "")
 
 
 def grid_lines(grid: Grid, level: int = 2) -> list[str]:

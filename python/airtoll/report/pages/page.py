@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +22,8 @@ from airtoll.errors import AirtollError
 from airtoll.report.charts.forms import colour_names
 from airtoll.report.material import facts, text
 from airtoll.report.material.data import ReportData, ReportRun
-from airtoll.report.pages.drawn import Drawn
-from airtoll.report.pages.tables import Tables
-from airtoll.report.parts import answer, explained, extremes, publications, sentences, stability
+from airtoll.report.material.section import Section
+from airtoll.report.parts import answer, sentences, stability
 from airtoll.study.factors import level_order
 from airtoll.study.quantity import in_utf8
 
@@ -42,65 +41,32 @@ _SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:B|dB|MHz|Mbit/s|ms|points|s|us
 _FILTERED = ("transport", "ip", "packet_size", "security")
 
 
-def html(
-    data: ReportData,
-    directory: Path,
-    paper: publications.BesidePublication | None,
-    tables: Tables,
-    surroundings: facts.Environment,
-) -> str:
+def html(data: ReportData, sections: Iterable[Section], directory: Path) -> str:
     """The page. Its links to raw files are relative to `directory`, the directory of the page."""
-    table = tables.comparison
-    drawn = Drawn.of(data, paper)
-    charts = {chart.id: chart.spec for chart in drawn.charts}
-    runs = _runs(data, surroundings, directory)
+    chapters: dict[str, list[Section]] = {}
+    for section in sections:
+        chapters.setdefault(section.chapter, []).append(section)
+    figures = (figure for of in chapters.values() for section in of for figure in section.figures)
+    charts = {chart.id: chart.spec for figure in figures for chart in figure.charts}
+    runs = _runs(data, facts.environment(data), directory)
     config = {"charts": charts, "levels": colour_names(data.comparison.levels), "runs": runs}
-    scripts = (
-        [own("early.js"), _bundle(), own("report.js")] if charts else [own("early.js"), own("report.js")]
-    )
+    scripts = [own("early.js"), *([_bundle()] if charts else []), own("report.js")]
+    away = _away(data, directory)
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             data=data,
             findings=answer.find(data),
-            ranges=tables.ranges,
-            sentences=sentences,
-            table=table,
-            folded=_folded(data),
-            stability=stability,
-            unstable=tables.stability,
-            tests=tables.tests,
-            drawn=drawn,
-            factors=tables.factors,
-            cross_check=tables.cross_check,
-            averages=tables.averages,
-            curves=tables.curves,
-            engine=tables.engine,
-            predictions=tables.predictions,
-            splits=tables.splits,
-            claims=tables.claims,
-            further_claims=tables.further_claims,
-            disagreements=tables.disagreements,
-            published=tables.published,
-            hardware=tables.hardware,
-            answers=explained.answers(data),
-            extremes=extremes.by_metric(data),
-            paper=paper,
-            environment=surroundings,
+            lede=sentences.lede(data),
+            chapters=chapters,
             runs=runs,
-            invalid=[run for run in data.runs if run.is_invalid],
-            invalid_listed=INVALID_LISTED,
             config=config,
             scripts=scripts,
             policy=_policy(scripts),
             style=own("report.css"),
-            text=text,
-            sums=_sums_commands(data, directory),
-            verify_commands=(
-                f"airtoll verify {_away(data, directory)}",
-                f"airtoll report {_away(data, directory)}",
-            ),
+            sums=_sums_commands(away),
+            verify_commands=(f"airtoll verify {away}", f"airtoll report {away}"),
             max_runs_with_facts=MAX_RUNS_WITH_FACTS,
         )
     )
@@ -147,6 +113,11 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = _unbroken
+    environment.globals |= {
+        "text": text,
+        "unstable_because": stability.details,
+        "invalid_listed": INVALID_LISTED,
+    }
     return environment
 
 
@@ -239,12 +210,6 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
     return names
 
 
-def _folded(data: ReportData) -> str:
-    """The metrics that are not main metrics, as text; empty if all metrics are main metrics."""
-    titles = [metric.title for metric in data.metrics if not metric.main]
-    return text.listing(map(text.within, titles)) if titles else ""
-
-
 def relative(data: ReportData, directory: Path) -> str:
     """The result's directory relative to the report."""
     return Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix()
@@ -255,9 +220,8 @@ def _away(data: ReportData, directory: Path) -> str:
     return shlex.quote(in_utf8(relative(data, directory)))
 
 
-def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:
+def _sums_commands(away: str) -> tuple[str, ...]:
     """Shell commands that check the record without airtoll, to be run in the directory of the report."""
-    away = _away(data, directory)
     enter = () if away == "." else (f"cd {away}",)
     return (
         *enter,

@@ -10,20 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from airtoll.report.material import rows, text
+from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.pages.figure_files import FONT, write_figures
-from airtoll.report.parts import averages, curves, engine, explained, sentences
-from airtoll.report.parts.claims import Claims
-from airtoll.report.parts.publications import BesidePublication
+from airtoll.report.parts import sections
 from airtoll.store.durable import make_directory, publish, reporting
 
 _TEXT_PT: Final = 345.0
 """The width of the text of an article in the class's default size of 10 points."""
 
 _GAP_PT: Final = 6.0  # between columns: twice \tabcolsep
-_CHANGE: Final = "Change [95 % CI]"
 _LINES: Final = 35
 """A table with more lines is a `longtable`: a page has some 55, and a caption takes several."""
 
@@ -33,64 +30,13 @@ def write_paper(data: ReportData, directory: Path, font: str = FONT) -> list[Pat
 
     Each file is written atomically. Raises UsageError and AirtollError as `write_figures` does.
     """
-    figures = write_figures(data, directory, font, kinds=("pdf",), main=True)
-    tables = {f"{grid.name}.tex": latex(grid).encode() for grid in grids(data)}
+    figures = write_figures(data, directory, font, kinds=("pdf",), writer="latex")
+    grids = (grid for section in sections(data, "latex")["latex"] for grid in section.grids)
+    tables = {f"{grid.name}.tex": latex(grid).encode() for grid in grids}
     with reporting(f"cannot write into {directory}"):
         make_directory(directory.absolute())
         publish(directory, tables)
     return [*figures, *(directory / name for name in tables)]
-
-
-def grids(data: ReportData) -> Iterator[Grid]:
-    """The tables for a paper that have rows: one per main metric, then those of claims, averages, curves and causes."""
-    paper = BesidePublication.of(data)
-    comparison = rows.build(data)
-    found = (
-        *_of_metrics(data, comparison),
-        Claims(data, paper.publication if paper else None).grid(),
-        *averages.grids(data, paper.printed_averages if paper else {}),
-        curves.grid(data),
-        *engine.grids(data),
-        explained.splits(data),
-        *([paper.grid()] if paper else []),
-    )
-    return (grid for grid in found if grid.rows)
-
-
-def _of_metrics(data: ReportData, comparison: rows.Table) -> Iterator[Grid]:
-    """The means and changes of each main metric, one row per flow and level."""
-    several = len(comparison.levels) > 1
-    baseline = text.level(comparison.baseline or "")
-    for metric in data.ranked_metrics:
-        lines = []
-        for row in comparison.rows:
-            if row.metric != metric or not metric.main:
-                continue
-            line = [data.short_flow(row.baseline.cell), text.joined(row.baseline_mean, row.baseline_ci)]
-            if comparison.levels:
-                level = text.level(row.other.cell.security) if row.other else text.MISSING
-                change = (
-                    (row.change, row.change_ci) if metric.relative else (row.difference, row.difference_ci)
-                )
-                line[1:1] = [level] if several else []
-                line += [text.joined(row.other_mean, row.other_ci), text.joined(*change), row.p_holm]
-            lines.append(tuple(line))
-        columns = ["Flow", *(["Security"] if several else []), baseline]
-        if comparison.levels:
-            other = "Mean" if several else text.level(comparison.levels[0])
-            columns += [
-                other,
-                _CHANGE if metric.relative else f"Change, {metric.change_unit} [95 % CI]",
-                "p (Holm)",
-            ]
-        yield Grid(
-            metric.name,
-            f"{metric.title}, {metric.display_unit}",
-            sentences.table_note(data),
-            tuple(columns),
-            tuple(lines),
-            words=2 if several else 1,
-        )
 
 
 def latex(grid: Grid) -> str:

@@ -37,12 +37,10 @@ def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
 
 
 def _page(papers: Sequence[BesidePublication]) -> str:
-    publication = papers[0].publication
-    source = f"{', '.join(publication.authors)}: {publication.title}. {publication.published_in}."
     parts = [
         f"# {in_markdown(papers[0].short_name)}: published, measured and predicted",
         "",
-        in_markdown(source),
+        in_markdown(papers[0].source),
         "",
         "`airtoll report RESULT... --pages DIR` writes this page.",
         "",
@@ -58,7 +56,7 @@ def _section(paper: BesidePublication) -> list[str]:
     lines = [f"## {in_markdown(_name(data))}", ""]
     for sentence in (found.headline, *found.others, " ".join(sentences.lede(data))):
         lines += [in_markdown(sentence), ""]
-    claims = Claims(data, paper.publication)
+    claims = Claims.of(data)
     for grid in (origin(data), claims.grid(), claims.disagreements(), paper.grid()):
         if grid.rows:
             lines += grid_lines(grid, level=3)

@@ -27,6 +27,7 @@ from airtoll.stats import (
     span,
 )
 from airtoll.stats.ratio import percent_interval
+from airtoll.study.cell import Cell
 
 MAX_SENTENCES: Final = 3
 
@@ -180,12 +181,11 @@ def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
 
     A flow whose values have two modes is left out: its mean is the value of no run.
     """
+    modes = set(_with_two_modes(data, metric))
     pairs = [
         pair
         for pair in data.comparison.pairs
-        if pair.metric == metric.name
-        and pair.difference.n
-        and data.two_modes.isdisjoint({(pair.cell, metric.name), (pair.baseline, metric.name)})
+        if pair.metric == metric.name and pair.difference.n and modes.isdisjoint({pair.cell, pair.baseline})
     ]
     if metric.name == "throughput":
         pairs = [pair for pair in pairs if data.is_saturated(pair)] or pairs
@@ -197,9 +197,15 @@ def _changes(data: ReportData, metric: Metric) -> list[SummaryChange]:
     return [replace(change, p_holm=p) for change, p in zip(changes, corrected, strict=True)]
 
 
+def _with_two_modes(data: ReportData, metric: Metric) -> list[Cell]:
+    """The cells whose values of the metric have two modes, in the order of cells."""
+    found = (each for each in data.comparison.cells if each.metric == metric.name)
+    return [each.cell for each in found if any(one.kind == "two modes" for one in each.instabilities)]
+
+
 def _two_modes(data: ReportData, metric: Metric) -> str:
     """A sentence about the cells whose values of the metric have two modes; empty without such cells."""
-    cells = [cell for cell, name in data.two_modes if name == metric.name]
+    cells = _with_two_modes(data, metric)
     if not cells:
         return ""
     first = f"{data.flow(cells[0])} with {text.level(cells[0].security)}"

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report.charts.chart import CROSS_SIZE, FIT, Chart, Figure, named, reference_shape, spec_of
+from airtoll.report.charts.chart import CROSS_SIZE, FIT, named, reference_shape, spec_of
 from airtoll.report.charts.forms import axis
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import scaled
+from airtoll.report.material.section import Chart, Figure, Part, Section
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.stats import Metric, PairedRow
 
@@ -21,8 +23,10 @@ _FRAME: Final = 3  # multiple of the usual interval
 _SHAPES: Final = 4  # distinguishable shapes
 
 
-def differences(data: ReportData, paper: BesidePublication | None) -> list[Figure]:
+@lru_cache(maxsize=1)
+def differences(data: ReportData) -> tuple[Figure, ...]:
     """Changes of the main metrics and of the others; if levels are bars, also delays above the baseline."""
+    paper = BesidePublication.of(data)
     baseline = text.level(data.comparison.baseline or "")
     bars = axis(data) == "security"
     figures = []
@@ -53,7 +57,7 @@ def differences(data: ReportData, paper: BesidePublication | None) -> list[Figur
                 main=main,
             )
         )
-    return [figure for figure in figures if figure.caption]
+    return tuple(figure for figure in figures if figure.caption)
 
 
 def _figure(
@@ -239,3 +243,11 @@ def _frame(values: Sequence[dict[str, Any]], printed: Sequence[float]) -> list[f
         return None
     low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     return [max(-usual, min([low, *printed])), min(usual, max([high, *printed]))]
+
+
+def _section(data: ReportData) -> Iterator[Section]:
+    if main := tuple(figure for figure in differences(data) if figure.main):
+        yield Section("figures", "", main)
+
+
+SECTIONS: Final = (Part(12, _section, ("html", "latex", "figures")),)

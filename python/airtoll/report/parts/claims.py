@@ -10,9 +10,9 @@ family of Holm's correction consists of all claims of the table. The verdict fol
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
@@ -20,7 +20,9 @@ from airtoll.published import Point, Publication, implied_points, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, Section, of_grids
 from airtoll.report.parts.matching import ByRound, Change, MeanChange, change_of
+from airtoll.report.parts.publications import is_of_paper
 from airtoll.report.parts.statements import (
     Contrast,
     Ends,
@@ -88,6 +90,11 @@ class Judged:
     def ids(self) -> tuple[str, ...]:
         """The ids of the claim in the paper or in the study."""
         return tuple(source.id for source in self.sources if source.id is not None)
+
+    @property
+    def size_published(self) -> str:
+        """The size that the claim states, or that of the paper's values."""
+        return self.statement.printed or self.measured.shown(self.published)
 
     @property
     def model_disagrees(self) -> bool:
@@ -230,10 +237,12 @@ class Claims:
     publication: Publication | None = None
     with_model: bool = True  # whether to predict the changes, which takes simulations
 
-    @classmethod
-    def verdicts(cls, data: ReportData) -> "Claims":
-        """The claims of the study and of the paper that it repeats, without the model."""
-        return cls(data, None if data.publication is None else published(data.publication), with_model=False)
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def of(data: ReportData, *, with_model: bool = True) -> "Claims":
+        """The claims of the study and of the paper that it repeats."""
+        paper = None if data.publication is None else published(data.publication)
+        return Claims(data, paper, with_model=with_model)
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
@@ -328,86 +337,40 @@ class Claims:
             "significant after the correction, or the interval of a claim of equality exceeds its limit. A claim of "
             f"equality is confirmed if the interval is within {EQUAL_PERCENT:g} % or the limit that the claim states, "
             "and its parts share that."
-            + (
-                " A claim about a cost at two levels: by how much the cost, as a ratio, is larger at the first one."
-                if contrasts
-                else ""
-            )
-            + (
-                " Other size: the direction is confirmed, but the interval contains no size that the claim states, or "
-                f"none within a factor of {SIZE_FACTOR:g} of the published change."
-                if self.count("other size")
-                else ""
-            )
-            + (
-                " Mixed: the change is significant, but not all of its parts share it; the parts follow in parentheses."
-                if self.count("mixed")
-                else ""
-            )
-            + (
-                " No relevant difference: the change is below the threshold, significant or not."
-                if self.count("no relevant difference")
-                else ""
-            )
-            + (
-                " Cannot be tested here: this lab gives the compared levels the same scenario, so that they are equal "
-                "by construction."
-                if self.count(UNTESTABLE)
-                else ""
-            )
-            + (
-                " Not measured: this result lacks a level or the metric of the claim."
-                if self.count(NOT_MEASURED)
-                else ""
-            )
+            + (_OF_CONTRASTS if contrasts else "")
+            + "".join(sentence for verdict, sentence in _TERMS.items() if self.count(verdict))
         )
 
     def _grid(self, name: str, title: str, note: str, judged: Sequence[Judged]) -> Grid:
         modelled = not self.data.is_simulated and any(one.model is not None for one in self.judged)
-        return Grid(
-            name,
-            title,
-            note,
-            (
-                *("Claim", "Place", "Verdict", "Claimed" if self.publication is None else "Published"),
-                *(("Model",) if modelled else ()),
-                *("This result", "Pairs", "p"),
-            ),
-            tuple(
-                (
-                    one.statement.words(self.data.fixed),
-                    "; ".join(one.places),
-                    one.words,
-                    one.statement.printed or one.measured.shown(one.published),
-                    *((one.measured.shown(one.model),) if modelled else ()),
-                    one.measured.words(),
-                    one.agreement,
-                    text.p_value(one.p_holm, one.measured.interval),
-                )
-                for one in judged
-            ),
-            words=3,
-        )
+        columns: dict[str, Callable[[Judged], str]] = {
+            "Claim": lambda one: one.statement.words(self.data.fixed),
+            "Place": lambda one: "; ".join(one.places),
+            "Verdict": lambda one: one.words,
+            "Claimed" if self.publication is None else "Published": lambda one: one.size_published,
+            **({"Model": lambda one: one.measured.shown(one.model)} if modelled else {}),
+            "This result": lambda one: one.measured.words(),
+            "Pairs": lambda one: one.agreement,
+            "p": lambda one: text.p_value(one.p_holm, one.measured.interval),
+        }
+        return Grid.of(name, title, note, judged, columns, words=3)
 
     def disagreements(self) -> Grid:
         """The claims about security whose sign the model does not predict, with the reason."""
         disagreeing = [one for one in self.of_security if one.model_disagrees]
-        return Grid(
+        return Grid.of(
             "disagreements",
             "Claims about security that the model contradicts",
             f"The model predicts the claimed sign for {len(self.of_security) - len(disagreeing)} of "
             f"{text.counted(len(self.of_security), 'claim')} about security. For a claim of equality, the predicted "
             "change must be within the claim's limit.",
-            ("Claim", "Why the model differs", "Published", "Model"),
-            tuple(
-                (
-                    one.statement.words(self.data.fixed),
-                    self._reason(one),
-                    one.statement.printed or one.measured.shown(one.published),
-                    one.measured.shown(one.model),
-                )
-                for one in disagreeing
-            ),
+            disagreeing,
+            {
+                "Claim": lambda one: one.statement.words(self.data.fixed),
+                "Why the model differs": self._reason,
+                "Published": lambda one: one.size_published,
+                "Model": lambda one: one.measured.shown(one.model),
+            },
             words=2,
         )
 
@@ -450,7 +413,7 @@ class Claims:
         values = {
             cell: each
             for cell, each in by_cell.items()
-            if tested.names("crypto_at") or self.data.is_of_paper(cell, tested.metric.name)
+            if tested.names("crypto_at") or is_of_paper(self.data, cell, tested.metric.name)
         }
         in_sessions = self.data.in_sessions
         measured = change_of(
@@ -478,6 +441,22 @@ class Claims:
         values = {cell: {0: each.value} for cell, each in expected.items() if each is not None}
         in_sessions = self.data.in_sessions
         return change_of(tested, values, relative=measured.in_percent, in_sessions=in_sessions)
+
+
+_OF_CONTRASTS: Final = (
+    " A claim about a cost at two levels: by how much the cost, as a ratio, is larger at the first one."
+)
+
+_TERMS: Final[Mapping[ClaimResult, str]] = {
+    "other size": " Other size: the direction is confirmed, but the interval contains no size that the claim states, "
+    f"or none within a factor of {SIZE_FACTOR:g} of the published change.",
+    "mixed": " Mixed: the change is significant, but not all of its parts share it; the parts follow in parentheses.",
+    "no relevant difference": " No relevant difference: the change is below the threshold, significant or not.",
+    UNTESTABLE: " Cannot be tested here: this lab gives the compared levels the same scenario, so that they are equal "
+    "by construction.",
+    NOT_MEASURED: " Not measured: this result lacks a level or the metric of the claim.",
+}
+"""The meaning of the verdicts that not every table has."""
 
 
 def _limit(tested: Tested, values: ByRound, *, in_percent: bool) -> float:
@@ -575,3 +554,28 @@ def _mean_change(pairs: Sequence[tuple[float, float]], *, in_percent: bool) -> f
     if not pairs or (in_percent and min(map(min, pairs)) <= 0):
         return None
     return fmean(math.log(b / a) if in_percent else b - a for a, b in pairs)
+
+
+def _leading(data: ReportData) -> Iterator[Section]:
+    if (grid := Claims.of(data).leading_grid()).rows:
+        yield Section("claims", "", (grid,), heading=grid.title)
+
+
+def _others(data: ReportData) -> Iterator[Section]:
+    claims = Claims.of(data)
+    yield from of_grids("claims", [claims.further_grid()], folded=True, anchor="further-claims")
+    if (grid := claims.disagreements()).rows:
+        title = f"{grid.title} ({len(grid.rows)})"
+        yield Section("claims", title, (grid,), folded=True, anchor="disagreements")
+
+
+def _every(data: ReportData) -> Iterator[Section]:
+    yield from of_grids("claims", [Claims.of(data).grid()])
+
+
+SECTIONS: Final = (
+    Part(20, _leading),
+    Part(21, _others, ("html",)),
+    Part(35, _every, ("latex",)),
+    Part(68, _others, ("markdown",)),  # which folds nothing
+)

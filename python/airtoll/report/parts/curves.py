@@ -4,16 +4,18 @@ As in the paper, a curve is fitted to the means at the rates. The paper does not
 degree with the lowest AICc. Fewer than five rates are too few for that choice: then one degree of freedom is left.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.chart import FIT, named, spec_of
 from airtoll.report.charts.forms import SERIES_COLOURS, Colouring, axis, by_security, panel
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Chart, Figure, Part, Section, of_grids
 from airtoll.stats import METRICS, Fit, Metric, choose_degree, fit
 from airtoll.study.cell import Cell
 
@@ -110,23 +112,20 @@ def figures(data: ReportData) -> list[Figure]:
 
 def grid(data: ReportData) -> Grid:
     """The table of equations."""
-    return Grid(
+    return Grid.of(
         "curves",
         "Equations of the curves",
         "y: the metric in its unit; x: PHY rate in Mbit/s. The degree, from 1 to 6, is the one with the lowest AICc; "
         f"with fewer than {_CHOSEN_FROM} rates it is the number of rates minus two. R² as in a spreadsheet.",
-        ("Series", "Metric", "Security", "Equation", "R²", "R² adjusted"),
-        tuple(
-            (
-                curve.series,
-                f"{curve.metric.title}, {curve.metric.display_unit}",
-                curve.level,
-                curve.equation,
-                text.number(curve.fit.r_squared, 5),
-                text.number(curve.fit.adjusted_r_squared, 5),
-            )
-            for curve in curves(data)
-        ),
+        curves(data),
+        {
+            "Series": lambda curve: curve.series,
+            "Metric": lambda curve: f"{curve.metric.title}, {curve.metric.display_unit}",
+            "Security": lambda curve: curve.level,
+            "Equation": lambda curve: curve.equation,
+            "R²": lambda curve: text.number(curve.fit.r_squared, 5),
+            "R² adjusted": lambda curve: text.number(curve.fit.adjusted_r_squared, 5),
+        },
         words=4,
     )
 
@@ -176,3 +175,18 @@ def _chart(number: int, title: str, group: list[Curve], colouring: Colouring | N
     )
     spec = spec_of(chart, points=points, lines=lines)
     return Chart(f"chart-curve-{metric.name}-{number}", title, description, spec)
+
+
+def _figures(data: ReportData) -> Iterator[Section]:
+    if found := figures(data):
+        yield Section("figures", "", tuple(found))
+
+
+def _grids(data: ReportData) -> Iterator[Section]:
+    yield from of_grids("averages", [grid(data)], heading="Averages and curves")
+
+
+SECTIONS: Final = (
+    Part(11, _figures, ("html", "latex", "figures")),
+    Part(51, _grids, ("html", "markdown", "latex")),
+)

@@ -9,6 +9,7 @@ from typing import Final
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, of_grids
 from airtoll.report.parts.averages import words
 from airtoll.stats import METRICS, paired_ratio
 from airtoll.stats.metrics import OF_ENGINE, OF_PRINTED_LANES
@@ -78,3 +79,6 @@ def _speed_up(times: Mapping[int, float], standard: Mapping[int, float]) -> str:
 def _standard(cells: Sequence[Cell]) -> Cell:
     by_level = {cell.security: cell for cell in cells}
     return next((by_level[level] for level in STANDARD if level in by_level), cells[0])
+
+
+SECTIONS: Final = (Part(52, lambda data: of_grids("averages", grids(data)), ("html", "markdown", "latex")),)

@@ -1,17 +1,21 @@
 """The parts of a cost as a waterfall and a table, and the alternatives that would change the cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Final
 
 import altair as alt
 
-from airtoll.prediction import PARTS, Alternative, Attribution, alternatives
+from airtoll.prediction import ATTRIBUTED, PARTS, Alternative, Attribution, alternatives, attribute, chain
 from airtoll.prediction.attribution import PartName
-from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.chart import FIT, named, spec_of
 from airtoll.report.charts.forms import axis, in_order, tick
 from airtoll.report.material import text
-from airtoll.report.material.data import Explained, ReportData
+from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
-from airtoll.report.material.rows import Table, expectation
+from airtoll.report.material.rows import build, expectation
+from airtoll.report.material.section import Chart, Drawn, Figure, Part, Section, of_grids
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Cell
 
@@ -41,50 +45,90 @@ _BAR_HEIGHT = 9
 _GAP = 14
 
 
+@dataclass(frozen=True)
+class Explained:
+    """A measured change against the baseline level, split into its causes."""
+
+    cell: Cell
+    attribution: Attribution
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the change."""
+        return METRICS[self.attribution.metric]
+
+
+@lru_cache(maxsize=1)
+def explained_changes(data: ReportData) -> tuple[Explained, ...]:
+    """The causes of the changes against the open level, for the metrics in `ATTRIBUTED`.
+
+    Each cell is predicted with a saturating load, so that its throughput is the capacity of the link.
+    """
+    if not data.cases or data.comparison.baseline != "open":
+        return ()
+    rows = [
+        row
+        for row in data.comparison.pairs
+        if row.metric in ATTRIBUTED and row.difference.mean is not None and data.is_saturated(row)
+    ]
+    data.model.all(case for row in rows for case in chain(data.model.case(row.cell)).values())
+    means = {metric: data.means(metric) for metric in ATTRIBUTED}
+    found = []
+    for row in rows:
+        start, end = means[row.metric][row.baseline], means[row.metric][row.cell]
+        split = attribute(data.model, data.model.case(row.cell), row.metric, start, end)
+        if split is not None:
+            found.append(Explained(row.cell, split))
+    return tuple(found)
+
+
+def _leading_cells(data: ReportData) -> list[Cell]:
+    """For each transport and level except the baseline, the cell with the largest and fastest packets."""
+    best: dict[tuple[str, str], tuple[tuple[float, float], Cell]] = {}
+    for cell in data.cases:
+        expected = data.expected.get((cell, "throughput"))
+        key, size = (cell.transport, cell.security), (cell.packet_size, expected.value if expected else 0.0)
+        if cell.security != data.comparison.baseline and (key not in best or size > best[key][0]):
+            best[key] = size, cell
+    return [cell for _, cell in best.values()]
+
+
 def shown_parts(data: ReportData) -> tuple[PartName, ...]:
     """The parts that at least one cost of the study has, in order."""
-    there = {part.name for explained in data.explained for part in explained.attribution.parts}
+    there = {part.name for explained in explained_changes(data) for part in explained.attribution.parts}
     return tuple(name for name in PARTS if name in there)
 
 
 def splits(data: ReportData) -> Grid:
     """Every cost and its parts, each as a change in the metric's unit and as a percentage of the open value."""
-    names = shown_parts(data)
-    return Grid(
+    return Grid.of(
         "explained",
         "Where the cost comes from",
         "The parts of the measured change against open, by the air's timing in virtual time: each change, and in "
         "brackets its percentage of the open value. The parts add up to the measured change.",
-        (
-            "Flow",
-            "Metric",
-            "Security",
-            "Measured change",
-            *(_capital(PART_TITLES[name]) for name in names),
-        ),
-        tuple(_split(data, explained, names) for explained in data.explained),
+        explained_changes(data),
+        {
+            "Flow": lambda of: data.flow(of.cell),
+            "Metric": lambda of: f"{of.metric.short}, {of.metric.display_unit}",
+            "Security": lambda of: text.level(of.cell.security),
+            "Measured change": lambda of: _amount(of.attribution, of.attribution.change),
+            **{_capital(PART_TITLES[name]): partial(_part, name=name) for name in shown_parts(data)},
+        },
         words=3,
     )
 
 
-def _split(data: ReportData, explained: Explained, names: Sequence[PartName]) -> tuple[str, ...]:
+def _part(explained: Explained, name: PartName) -> str:
     of = explained.attribution
-    metric = METRICS[of.metric]
-    by_name = {part.name: part.change for part in of.parts}
-    return (
-        data.flow(explained.cell),
-        f"{metric.short}, {metric.display_unit}",
-        text.level(explained.cell.security),
-        _amount(of, metric, of.change),
-        *(_amount(of, metric, by_name[name]) if name in by_name else text.MISSING for name in names),
-    )
+    return next((_amount(of, part.change) for part in of.parts if part.name == name), text.MISSING)
 
 
 def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _amount(of: Attribution, metric: Metric, change: float) -> str:
+def _amount(of: Attribution, change: float) -> str:
+    metric = METRICS[of.metric]
     shown = text.number(metric.display(change), metric.decimals, sign=True)
     return f"{shown} ({text.number(_percent(of, change), 2, sign=True)} %)"
 
@@ -115,16 +159,16 @@ def waterfalls(data: ReportData) -> list[Figure]:
 
 
 def _are_many(data: ReportData) -> bool:
-    return len({data.flow(explained.cell) for explained in data.explained}) > MAX_FLOWS
+    return len({data.flow(explained.cell) for explained in explained_changes(data)}) > MAX_FLOWS
 
 
 def _drawn(data: ReportData) -> list[Explained]:
     """The costs to draw: all, or those at both ends of the axis if there are many flows."""
     if not _are_many(data):
-        return list(data.explained)
+        return list(explained_changes(data))
     against = axis(data)
-    ticks = in_order({tick(against, explained.cell) for explained in data.explained})
-    return [each for each in data.explained if tick(against, each.cell) in (ticks[0], ticks[-1])]
+    ticks = in_order({tick(against, explained.cell) for explained in explained_changes(data)})
+    return [each for each in explained_changes(data) if tick(against, each.cell) in (ticks[0], ticks[-1])]
 
 
 def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Explained]) -> Chart:
@@ -139,7 +183,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
                     "part": PART_TITLES[part.name],
                     "from": reached,
                     "to": reached + percent,
-                    "words": _amount(of, metric, part.change),
+                    "words": _amount(of, part.change),
                 }
             )
             reached += percent
@@ -180,7 +224,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
 def answers(data: ReportData) -> list[Grid]:
     """The effect of alternatives on the flow with the largest packets, per transport and level."""
     found = []
-    for cell in data.leading_cells:
+    for cell in _leading_cells(data):
         for name in ("throughput", "delay"):
             asked = alternatives(data.model, data.model.case(cell), name)
             if asked:
@@ -213,10 +257,10 @@ def _question(of: Alternative) -> str:
     return text.level(level) if kind == "security" else of.question
 
 
-def predictions(data: ReportData, table: Table) -> Grid:
+def predictions(data: ReportData) -> Grid:
     """The predictions of each cell's main metrics, and the measurement's deviation from them."""
     cells: dict[Cell, None] = {}
-    for row in table.rows:
+    for row in build(data).rows:
         cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
     return Grid(
         "predictions",
@@ -238,3 +282,22 @@ def predictions(data: ReportData, table: Table) -> Grid:
         ),
         words=3,
     )
+
+
+def _page(data: ReportData) -> Iterator[Section]:
+    split, predicted = splits(data), predictions(data)
+    if not split.rows and not predicted.rows:
+        return
+    yield Section("explained", "", (*waterfalls(data), *([split] if split.rows else [])))
+    if grids := answers(data):
+        note = "Predicted in virtual time for the flow with the largest packets, one change at a time."
+        yield Section("explained", "What would change the cost", (note, Drawn("answers", {"grids": grids})))
+    yield from of_grids("explained", [predicted])
+
+
+SECTIONS: Final = (
+    Part(55, lambda data: of_grids("explained", [predictions(data)]), ("markdown",)),
+    Part(56, lambda data: of_grids("explained", [splits(data)]), ("markdown", "latex")),
+    Part(65, _page, ("html",)),
+    Part(65, lambda data: [Section("explained", "", tuple(waterfalls(data)))], ("figures",)),
+)

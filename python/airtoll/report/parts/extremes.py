@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
+from airtoll.report.material.section import Lines, Part, Section
 from airtoll.report.parts.averages import ANY
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Cell
@@ -114,3 +115,20 @@ def sentence(data: ReportData, extreme: Extreme) -> str:
         return f"{head}."
     larger, smaller = (text.number(p, 2) for p in (extreme.percent_of_larger, extreme.percent_of_smaller))
     return f"{head} ({larger} % of the larger value, {smaller} % of the smaller)."
+
+
+def _section(data: ReportData, *note: str) -> Iterator[Section]:
+    if found := by_metric(data):
+        lines = (Lines(tuple(lines), title) for title, lines in found.items())
+        yield Section("figures", "The largest differences", (*note, *lines), folded=True)
+
+
+_NOTE: Final = (
+    "Largest differences between the means of two levels, over packet sizes, rates and loads, in percent of the larger "
+    "and of the smaller value."
+)
+
+SECTIONS: Final = (
+    Part(15, lambda data: _section(data, _NOTE), ("html",)),
+    Part(75, _section, ("markdown",)),  # which folds nothing
+)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, of_grids
 from airtoll.report.parts.matching import Change, change_of
 from airtoll.report.parts.statements import FactorLevels, Statement
 from airtoll.stats import Metric, holm
@@ -100,3 +101,6 @@ def _summary(data: ReportData, metrics: list[Metric], factor: str, first: Any, l
         if change.value is not None
     ]
     return f"{text.factor(factor, last)} against {text.factor(factor, first)}, over all cells: {'; '.join(told)}."
+
+
+SECTIONS: Final = (Part(34, lambda data: of_grids("comparison", grids(data), folded=True)),)

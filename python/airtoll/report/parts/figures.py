@@ -7,22 +7,12 @@ IP versions, so that the figures are readable in grey.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report.charts.chart import (
-    CROSS_SIZE,
-    FIT,
-    IP_DASHES,
-    Chart,
-    Figure,
-    ip_shapes,
-    named,
-    reference_shape,
-    spec_of,
-)
+from airtoll.report.charts.chart import CROSS_SIZE, FIT, IP_DASHES, ip_shapes, named, reference_shape, spec_of
 from airtoll.report.charts.forms import (
     TITLES,
     Axis,
@@ -37,6 +27,7 @@ from airtoll.report.charts.forms import (
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import scaled
+from airtoll.report.material.section import Chart, Figure, Part, Section
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.stats import CellSummary, Metric
 from airtoll.study.cell import Cell
@@ -91,6 +82,7 @@ class _Panel:
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
         """The rows of each layer; single runs only if there are at most `MAX_DOTS`."""
         metric, shown = self.metric, {cell.cell for cell in self.cells}
+        values = sum(len(run.values) for run in self.data.counting)
         dots = [
             {
                 **self.series(run.run.cell, _RUNS),
@@ -102,7 +94,7 @@ class _Panel:
         ]
         return {
             "means": [self._mean(cell) for cell in self.cells],
-            "dots": dots if len(dots) <= MAX_DOTS and self.data.values_counted <= MAX_DOTS_OF_PAGE else [],
+            "dots": dots if len(dots) <= MAX_DOTS and values <= MAX_DOTS_OF_PAGE else [],
             "expected": [
                 {
                     **self.series(cell),
@@ -155,11 +147,16 @@ class _Panel:
         )
 
 
-def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figure]:
+@lru_cache(maxsize=1)
+def measured(data: ReportData) -> tuple[Figure, ...]:
     """One figure per metric, against packet size, rate, load or security; one chart per level of the other factors.
 
     If the hosts' stacks vary, main metrics have a second figure that compares the stacks.
     """
+    return tuple(_measured(data, BesidePublication.of(data)))
+
+
+def _measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figure]:
     usual, stacks = by_security(data), by_stack(data)
     explained: set[str] = set()  # only the first caption explains how to read a chart
     empty: dict[bool, list[str]] = {True: [], False: []}
@@ -377,3 +374,11 @@ def _colour(colouring: Colouring, channel: Any = alt.Color, *, legend: bool = Tr
         scale=alt.Scale(domain=levels, range=range_),
         legend=alt.Legend(symbolOpacity=1, symbolStrokeWidth=1.8) if legend and len(levels) > 1 else None,
     )
+
+
+def _section(data: ReportData) -> Iterator[Section]:
+    if main := tuple(figure for figure in measured(data) if figure.main):
+        yield Section("figures", "", main)
+
+
+SECTIONS: Final = (Part(10, _section, ("html", "latex", "figures")),)

@@ -1,13 +1,15 @@
 """Tables III, IV and V of Hayajneh et al. for our hardware, and a comparison of our designs (`airtoll rtl report`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from airtoll.published import Publication, published
 from airtoll.published.publication import ComparisonClaim
 from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, Section, of_grids
 from airtoll.report.parts.hardware_claims import claims_grid
 from airtoll.rtl import ALONE, PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
 from airtoll.rtl.results import Group, TargetName
@@ -22,6 +24,8 @@ _PART: Final[dict[TargetName, str]] = {
 }
 _KIND: Final[dict[Group, str]] = {"cbc": "CBC", "ctr": "CTR", "paper": "complete core"}
 _PRINTED_PART: Final = "Cyclone II"
+_Text = Callable[[DesignFigures], str]
+_DESIGN: Final[Mapping[str, _Text]] = {"Design": lambda one: one.title, "Part": lambda one: _PART[one.target]}
 _WHAT: Final = (
     "CBC and CTR are the paper's designs (Figs. 8 and 9): AES cores and their chains or counters. All other designs "
     "are complete cores with framing, keys and memories."
@@ -67,64 +71,51 @@ def grids(results: Results) -> list[Grid]:
     ]
 
 
-def shipped_grids() -> list[Grid]:
-    """All tables of the results shipped with airtoll."""
-    return grids(load(default_file()))
+def _sections(data: ReportData) -> Iterator[Section]:
+    """All tables of the results shipped with airtoll, in the report of the paper's study."""
+    if data.publication == PAPER:
+        yield from of_grids("published", grids(load(default_file())))
+
+
+SECTIONS: Final = (Part(62, _sections),)
 
 
 def _resources(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
-    rows = [
-        ("Published: standard", _PRINTED_PART, *[text.MISSING] * 5, "1"),
-        ("Published: parallel", _PRINTED_PART, *[text.MISSING] * 5, printed.elements),
-    ]
-    rows += [
-        (
-            one.title,
-            _PART[one.target],
-            str(one.logic_elements),
-            str(one.lut),
-            str(one.carry_lut),
-            str(one.ff),
-            str(one.ram_blocks),
-            text.number(one.logic_element_ratio, 2),
-        )
-        for one in every
-    ]
-    return Grid(
+    return Grid.of(
         "rtl-resources",
         "Resource utilization (Table III)",
         f"{_WHAT} A logic element is a LUT of four inputs, a register, or a LUT with the only register that it drives. "
         "LUT4 includes the LUTs of carry chains. The ratio is relative to the standard design of the same kind on the "
         "same part. Published: the text prints only the ratio, without the number of lanes."
         + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
-        ("Design", "Part", "LE", "LUT4", "of carry", "FF", "RAM blocks", "LE ratio"),
-        tuple(rows),
+        every,
+        {
+            **_DESIGN,
+            "LE": lambda one: str(one.logic_elements),
+            "LUT4": lambda one: str(one.lut),
+            "of carry": lambda one: str(one.carry_lut),
+            "FF": lambda one: str(one.ff),
+            "RAM blocks": lambda one: str(one.ram_blocks),
+            "LE ratio": _number("logic_element_ratio", 2),
+        },
         words=2,
+        first=[_of_paper(5, "standard", "1"), _of_paper(5, "parallel", printed.elements)],
     )
 
 
+def _number(figure: str, decimals: int) -> _Text:
+    """A column of a figure."""
+    return lambda one: text.number(getattr(one, figure), decimals)
+
+
+def _of_paper(missing: int, design: str, *more: str) -> tuple[str, ...]:
+    """A row of one of the paper's designs, without the first figures."""
+    return (f"Published: {design}", _PRINTED_PART, *[text.MISSING] * missing, *more)
+
+
 def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed) -> Grid:
-    rows: list[tuple[str, ...]] = [
-        (f"Published: {name}", _PRINTED_PART, *[text.MISSING] * 7, f"{total_ns:.0f}")
-        for name, total_ns in (("standard", printed.standard_ns), ("parallel", printed.parallel_ns))
-    ]
     timed = [one for one in every if one.target != "cycloneive"]
-    rows += [
-        (
-            one.title,
-            _PART[one.target],
-            text.number(one.fmax_mhz, 1),
-            text.number(one.tsu_ns, 2),
-            text.number(one.tco_ns, 2),
-            text.number(one.clk_to_clk_ns, 2),
-            text.number(one.cycles_a_frame, 0),
-            text.number(one.single_block_ns, 0),
-            text.number(one.single_frame_ns, 0),
-            text.MISSING,
-        )
-        for one in timed
-    ]
-    return Grid(
+    return Grid.of(
         "rtl-timing",
         "Timing analysis in nanoseconds (Table IV)",
         "After placement and routing, medians over the seeds: the slowest paths from an input to a register (Tsu, "
@@ -134,20 +125,23 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
         "simulation."
         + _what_frame(results, timed, printed)
         + _absent((_SYNTH, [value for one in timed for value in (one.fmax_mhz, one.cycles_a_frame)])),
-        (
-            "Design",
-            "Part",
-            "Fmax, MHz",
-            "Tsu",
-            "Tco",
-            "Clk-Clk",
-            "Cycles per frame",
-            "Total, 16 B",
-            f"Total, {PAYLOAD_B} B",
-            "Total, as printed",
-        ),
-        tuple(rows),
+        timed,
+        {
+            **_DESIGN,
+            "Fmax, MHz": _number("fmax_mhz", 1),
+            "Tsu": _number("tsu_ns", 2),
+            "Tco": _number("tco_ns", 2),
+            "Clk-Clk": _number("clk_to_clk_ns", 2),
+            "Cycles per frame": _number("cycles_a_frame", 0),
+            "Total, 16 B": _number("single_block_ns", 0),
+            f"Total, {PAYLOAD_B} B": _number("single_frame_ns", 0),
+            "Total, as printed": lambda _: text.MISSING,
+        },
         words=2,
+        first=[
+            _of_paper(7, "standard", f"{printed.standard_ns:.0f}"),
+            _of_paper(7, "parallel", f"{printed.parallel_ns:.0f}"),
+        ],
     )
 
 
@@ -170,25 +164,7 @@ def _what_frame(results: Results, timed: Iterable[DesignFigures], printed: _Prin
 
 def _power(every: Sequence[DesignFigures]) -> Grid:
     estimated = [one for one in every if one.toggles_per_payload_bit is not None]
-    rows: list[tuple[str, ...]] = [
-        ("Published: standard", _PRINTED_PART, *[text.MISSING] * 3, "1", "1", *[text.MISSING] * 2),
-        ("Published: parallel", _PRINTED_PART, *[text.MISSING] * 3, "> 1", "< 1", *[text.MISSING] * 2),
-    ]
-    rows += [
-        (
-            one.title,
-            _PART[one.target],
-            text.number(one.lut_toggles, 0),
-            text.number(one.ff_toggles, 0),
-            text.number(one.clock_toggles, 0),
-            text.number(one.power_ratio, 2),
-            text.number(one.energy_ratio, 2),
-            text.number(one.signal_energy_ratio, 2),
-            text.number(one.pj_per_payload_bit, 1),
-        )
-        for one in estimated
-    ]
-    return Grid(
+    return Grid.of(
         "rtl-power",
         "Power and energy (Table V)",
         "An estimate: toggles of all signals per bit of payload, in a simulation of the mapped gates, including "
@@ -199,42 +175,28 @@ def _power(every: Sequence[DesignFigures]) -> Grid:
         "says that the parallel design takes more power and less energy (V-B, paragraph 7)."
         + ("" if estimated else f" Not estimated yet: {_POWER}.")
         + (_absent((_SYNTH, [one.power_ratio for one in estimated])) if estimated else ""),
-        (
-            "Design",
-            "Part",
-            "Combinational",
-            "Register",
-            "Clock",
-            "Power ratio",
-            "Energy ratio",
-            "Energy ratio without clock",
-            "pJ per bit",
-        ),
-        tuple(rows),
+        estimated,
+        {
+            **_DESIGN,
+            "Combinational": _number("lut_toggles", 0),
+            "Register": _number("ff_toggles", 0),
+            "Clock": _number("clock_toggles", 0),
+            "Power ratio": _number("power_ratio", 2),
+            "Energy ratio": _number("energy_ratio", 2),
+            "Energy ratio without clock": _number("signal_energy_ratio", 2),
+            "pJ per bit": _number("pj_per_payload_bit", 1),
+        },
         words=2,
+        first=[
+            _of_paper(3, "standard", "1", "1", *[text.MISSING] * 2),
+            _of_paper(3, "parallel", "> 1", "< 1", *[text.MISSING] * 2),
+        ],
     )
 
 
 def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
     here = [one for one in every if one.target == target]
-    rows = tuple(
-        (
-            one.title,
-            str(one.lut),
-            str(one.ff),
-            str(one.ram_blocks),
-            text.number(one.fmax_mhz, 1),
-            str(one.seeds) if one.seeds else text.MISSING,
-            text.number(one.gbit_per_s, 2),
-            text.number(one.speed_up, 2),
-            text.number(one.lut_ratio, 2),
-            text.number(one.mbit_per_s_per_lut, 3),
-            text.number(one.energy_ratio, 2),
-            text.number(one.signal_energy_ratio, 2),
-        )
-        for one in here
-    )
-    return Grid(
+    return Grid.of(
         f"{OF_OUR_DESIGNS}{target}",
         f"Our designs on {_PART[target]}",
         "The complete core after placement and routing, at the median clock rate over the seeds. Gbit/s of payload, in "
@@ -244,38 +206,28 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
             (_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]),
             (_POWER, [one.energy_ratio for one in here]),
         ),
-        (
-            "Design",
-            "LUT4",
-            "FF",
-            "RAM blocks",
-            "Fmax, MHz",
-            "Seeds",
-            "Gbit/s",
-            "Speed-up",
-            "LUT ratio",
-            "Mbit/s per LUT",
-            "Energy per bit",
-            "without clock",
-        ),
-        rows,
+        here,
+        {
+            "Design": lambda one: one.title,
+            "LUT4": lambda one: str(one.lut),
+            "FF": lambda one: str(one.ff),
+            "RAM blocks": lambda one: str(one.ram_blocks),
+            "Fmax, MHz": _number("fmax_mhz", 1),
+            "Seeds": lambda one: str(one.seeds) if one.seeds else text.MISSING,
+            "Gbit/s": _number("gbit_per_s", 2),
+            "Speed-up": _number("speed_up", 2),
+            "LUT ratio": _number("lut_ratio", 2),
+            "Mbit/s per LUT": _number("mbit_per_s_per_lut", 3),
+            "Energy per bit": _number("energy_ratio", 2),
+            "without clock": _number("signal_energy_ratio", 2),
+        },
     )
 
 
 def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     """The two ratios that the paper prints, for every number of lanes."""
     paper_designs = [one for one in every if one.group == "paper" or (one.group in ALONE and one.lanes != 1)]
-    rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
-    rows += [
-        (
-            f"{_KIND[one.group]}: {text.counted(one.lanes or 0, 'lane')}",
-            _PART[one.target],
-            text.number(one.total_ratio, 2),
-            text.number(one.logic_element_ratio, 2),
-        )
-        for one in sorted(paper_designs, key=_kind_part_and_lanes)
-    ]
-    return Grid(
+    return Grid.of(
         "rtl-ratios",
         "The paper's comparison: its lanes and the standard design",
         f"{_WHAT} Time ratio, as in the text: total time of the standard design of the same kind for a single frame or "
@@ -284,9 +236,15 @@ def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
         "number of lanes of its parallel design."
         + (f" Not measured yet: {_SYNTH}." if not paper_designs else "")
         + _absent((_SYNTH, [one.total_ratio for one in paper_designs if one.target != "cycloneive"])),
-        ("Design", "Part", "Time ratio", "LE ratio"),
-        tuple(rows),
+        sorted(paper_designs, key=_kind_part_and_lanes),
+        {
+            "Design": lambda one: f"{_KIND[one.group]}: {text.counted(one.lanes or 0, 'lane')}",
+            "Part": lambda one: _PART[one.target],
+            "Time ratio": _number("total_ratio", 2),
+            "LE ratio": _number("logic_element_ratio", 2),
+        },
         words=2,
+        first=[("Published", _PRINTED_PART, printed.speed_up, printed.elements)],
     )
 
 

@@ -1,14 +1,17 @@
 """Published values of a paper beside the measured and the predicted values, point by point."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Final
 
+from airtoll.probes import cpu
 from airtoll.published import Finding, Point, Publication, findings, implied_points, merged, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import plus_minus, scaled
+from airtoll.report.material.section import Lines, Part, Section, of_grids
 from airtoll.report.parts import averages
 from airtoll.stats import METRICS, Interval, Metric, Summary
 from airtoll.study.cell import Cell
@@ -44,10 +47,11 @@ class BesidePublication:
     data: ReportData
     publication: Publication
 
-    @classmethod
-    def of(cls, data: ReportData) -> "BesidePublication | None":
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def of(data: ReportData) -> "BesidePublication | None":
         """Compare with the paper that the study repeats; None if it repeats none."""
-        return None if data.publication is None else cls(data, published(data.publication))
+        return None if data.publication is None else BesidePublication(data, published(data.publication))
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -68,6 +72,12 @@ class BesidePublication:
     def inconsistencies(self) -> tuple[Finding, ...]:
         """Inconsistencies in the paper's own arithmetic."""
         return tuple(finding for finding in findings(self.publication) if not finding.consistent)
+
+    @property
+    def source(self) -> str:
+        """The authors, the title and the place of publication."""
+        paper = self.publication
+        return f"{', '.join(paper.authors)}: {paper.title}. {paper.published_in}."
 
     @property
     def short_name(self) -> str:
@@ -151,7 +161,7 @@ class BesidePublication:
     def _is_of(self, point: Point, cell: Cell, but: str | None = None) -> bool:
         """Whether a point belongs to a cell, ignoring the factor `but`."""
         levels = cell.model_dump(exclude={"lab", but or "lab"})
-        return self.data.is_of_paper(cell, point.metric) and point.condition.agrees(levels)
+        return is_of_paper(self.data, cell, point.metric) and point.condition.agrees(levels)
 
     def _changes(self, metric: str) -> Mapping[Cell, float]:
         return {
@@ -162,41 +172,44 @@ class BesidePublication:
 
     def grid(self) -> Grid:
         """The published values beside the measured and the predicted values."""
-        modelled = any(one.expected is not None for one in self.beside)
-        rows = []
-        for one in self.beside:
-            cells = f" ({one.cells} cells)" if one.cells > 1 else ""
-            model = (shown(one, one.expected),) if modelled else ()
-            rows.append(
-                (
-                    one.point.figure or one.point.place,
-                    f"{condition(self.data, one)}{cells}",
-                    f"{one.metric.short}, {one.metric.display_unit}",
-                    _published(one),
-                    _measured(one),
-                    *model,
-                    text.signed_percent(one.percent, 1),
-                )
-            )
-        return Grid(
+        columns: dict[str, Callable[[Beside], str]] = {
+            "Figure": lambda one: one.point.figure or one.point.place,
+            "Condition": lambda one: (
+                condition(self.data, one) + (f" ({one.cells} cells)" if one.cells > 1 else "")
+            ),
+            "Metric": lambda one: f"{one.metric.short}, {one.metric.display_unit}",
+            "Published": _published,
+            f"{self.data.obtained.capitalize()} here": _measured,
+            "Model": lambda one: shown(one, one.expected),
+            "Deviation": lambda one: text.signed_percent(one.percent, 1),
+        }
+        if not (modelled := any(one.expected is not None for one in self.beside)):
+            del columns["Model"]
+        return Grid.of(
             "published",
             f"{', '.join(self.publication.authors)}: published and {self.data.obtained}",
             f"The published values beside the values {self.data.obtained} here"
             + (" and the model's predictions of the same cells." if modelled else ".")
             + f" Deviation: the {self.data.obtained} value compared with the published value. The hardware, location "
             "and year differ, so disagreement does not mean that either value is wrong.",
-            (
-                "Figure",
-                "Condition",
-                "Metric",
-                "Published",
-                f"{self.data.obtained.capitalize()} here",
-                *(("Model",) if modelled else ()),
-                "Deviation",
-            ),
-            tuple(rows),
+            self.beside,
+            columns,
             words=3,
         )
+
+
+def is_of_paper(data: ReportData, cell: Cell, metric: str) -> bool:
+    """Whether a paper's values of a metric refer to the cell.
+
+    In a study that encrypts on cards and on hosts, CPU loads refer to the hosts and all other metrics to the cards.
+    """
+    place = "host" if metric in cpu.METRICS else "card"
+    return cell.crypto_at == place or not _places(data).issuperset(("card", "host"))
+
+
+@lru_cache(maxsize=1)
+def _places(data: ReportData) -> frozenset[str]:
+    return frozenset(run.run.cell.crypto_at for run in data.runs)
 
 
 def _surname(author: str) -> str:
@@ -256,3 +269,35 @@ def condition(data: ReportData, one: Beside) -> str:
     return (
         ", ".join(part for part in (" ".join(words), one.point.subject or "", over, implied) if part) or "all"
     )
+
+
+def _averages(data: ReportData) -> Iterator[Section]:
+    """The averages, beside those that the paper prints."""
+    paper = BesidePublication.of(data)
+    yield from of_grids("averages", averages.grids(data, paper.printed_averages if paper else {}))
+
+
+def _source(data: ReportData) -> Iterator[Section]:
+    if paper := BesidePublication.of(data):
+        yield Section("published", "", (paper.source,))
+
+
+def _values(data: ReportData) -> Iterator[Section]:
+    if paper := BesidePublication.of(data):
+        yield from of_grids("published", [paper.grid()])
+
+
+def _inconsistencies(data: ReportData) -> Iterator[Section]:
+    paper = BesidePublication.of(data)
+    if paper and (found := paper.inconsistencies):
+        title = f"Inconsistencies in the paper's own numbers ({len(found)})"
+        lines = tuple(f"{f'{each.place}: ' if each.place else ''}{each.text}" for each in found)
+        yield Section("published", title, (Lines(lines),), folded=True)
+
+
+SECTIONS: Final = (
+    Part(50, _averages, ("html", "markdown", "latex")),
+    Part(60, _source, ("html",)),
+    Part(61, _values, ("html", "markdown", "latex")),
+    Part(63, _inconsistencies, ("html",)),
+)

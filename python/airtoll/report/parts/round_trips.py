@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, of_grids
 from airtoll.report.parts.averages import words
 from airtoll.stats import METRICS, aligned, matched_ratio
 from airtoll.stats.paired import Pairs
@@ -68,3 +70,6 @@ def _change(data: ReportData, sets: Sequence[Pairs]) -> str:
     """The mean change from the first to the second values, with its interval."""
     ratio = matched_ratio(sets, in_sessions=data.in_sessions)
     return text.joined(text.signed_percent(ratio.percent, 1), text.percent_interval(ratio.percent_ci95_t))
+
+
+SECTIONS: Final = (Part(35, lambda data: of_grids("comparison", [cross_check(data)], folded=True)),)

@@ -1,11 +1,14 @@
 """Unstable cells and the reasons: a section of the report, and a mark beside each figure."""
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
+from airtoll.report.material.section import Part, Section, of_grids
 from airtoll.stats import METRICS, CellSummary
 from airtoll.stats.stability import InstabilityKind
 
@@ -59,3 +62,19 @@ def grid(data: ReportData) -> Grid:
 def details(cell: CellSummary | None) -> str:
     """The signs of instability of a figure, in one line; empty if it is stable."""
     return "" if cell is None else "; ".join(each.detail for each in cell.instabilities)
+
+
+def _page(data: ReportData) -> Iterator[Section]:
+    signs = grid(data)
+    if count := len(signs.rows):
+        yield Section("stability", "", (signs.note,))
+        title, body = text.counted(count, "sign"), (replace(signs, note=""),)
+        yield Section("stability", title, body, folded=True, opened=count <= _OPENED)
+
+
+_OPENED: Final = 12  # with more signs, the page folds the table
+
+SECTIONS: Final = (
+    Part(70, _page, ("html",)),
+    Part(70, lambda data: of_grids("stability", [grid(data)]), ("markdown",)),
+)
