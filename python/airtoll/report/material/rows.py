@@ -1,5 +1,6 @@
 """The rows of the comparison, shared by HTML, Markdown, CSV and the terminal."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -139,6 +140,10 @@ class Row:
         return self.pair is not None and is_resolved(self.pair)
 
 
+RowColumns = dict[str, Callable[[Row], str]]
+"""The columns of a table with one line per row: heading, and the text of a row."""
+
+
 @dataclass(frozen=True)
 class Table:
     """The comparison of every flow and metric: typed rows, and the same rows as text."""
@@ -147,30 +152,35 @@ class Table:
     baseline: str | None
     levels: tuple[str, ...]  # besides the baseline
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Headings of `cells`."""
-        if self.baseline is None:
-            return ("Flow, metric", "Mean")
-        head: tuple[str, ...] = ("Flow, metric", text.level(self.baseline))
-        if not self.levels:
-            return head
-        head += ("Security", "Mean") if len(self.levels) > 1 else (text.level(self.levels[0]),)
-        return (*head, "Difference [95 % CI]", "Change")
+    def means(self, *, spread: bool = True) -> RowColumns:
+        """The columns of the means, with the half-widths of their intervals if `spread`."""
 
-    @property
-    def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The main metrics as text, narrow enough for 80 columns.
+        def mean(row: Row, cell: CellSummary | None) -> str:
+            return text.joined(row.mean(cell), row.ci(cell) if spread else "")
 
-        Each flow begins with a line that has only the name of the flow, in the first column.
+        baseline = "Mean" if self.baseline is None else text.level(self.baseline)
+        columns: RowColumns = {baseline: lambda row: mean(row, row.baseline)}
+        if len(self.levels) > 1:
+            columns["Security"] = lambda row: row.level
+        if self.levels:
+            other = "Mean" if len(self.levels) > 1 else text.level(self.levels[0])
+            columns[other] = lambda row: mean(row, row.other)
+        return columns
+
+    def narrow(self, title: str) -> Grid:
+        """The main metrics, narrow enough for 80 columns.
+
+        Each flow begins with a row that has only the name of the flow, in the first column.
         """
+        columns: RowColumns = {"Flow, metric": lambda row: f"  {row.short_label}", **self.means(spread=False)}
+        if self.levels:
+            columns["Difference [95 % CI]"] = lambda row: text.joined(row.difference, row.difference_ci)
+            columns["Change"] = lambda row: row.change
         lines: list[tuple[str, ...]] = []
         for flow, rows in self.by_flow(main=True).items():
-            lines.append((flow, *[""] * (len(self.columns) - 1)))
-            for row in rows:
-                change = (text.joined(row.difference, row.difference_ci), row.change)
-                lines.append(self._line((f"  {row.short_label}",), row, change, spread=False))
-        return tuple(lines)
+            lines.append((flow, *[""] * (len(columns) - 1)))
+            lines += (tuple(of(row) for of in columns.values()) for row in rows)
+        return Grid("comparison", title, "", tuple(columns), tuple(lines))
 
     @property
     def pairs(self) -> str:
@@ -188,28 +198,15 @@ class Table:
 
     def full(self, note: str) -> Grid:
         """All metrics with all intervals, for wide pages."""
-        _, *columns = self.columns
+        columns: RowColumns = {"Flow": lambda row: row.flow, "Metric": lambda row: row.label, **self.means()}
         if self.levels:
-            columns = [*columns[:-1], "Change [95 % CI]", "p (Holm)", "Pairs"]
-        lines = []
-        for row in self.rows:
-            change = (
-                text.joined(row.difference, row.difference_ci),
-                text.joined(row.change, row.change_ci),
-                row.p_holm,
-                row.pairs,
-            )
-            lines.append(self._line((row.flow, row.label), row, change, spread=True))
-        return Grid("comparison", "Comparison", note, ("Flow", "Metric", *columns), tuple(lines), words=2)
-
-    def _line(
-        self, head: tuple[str, ...], row: Row, change: tuple[str, ...], *, spread: bool
-    ) -> tuple[str, ...]:
-        baseline = text.joined(row.mean(row.baseline), row.ci(row.baseline) if spread else "")
-        if not self.levels:
-            return (*head, baseline)
-        other = text.joined(row.mean(row.other), row.ci(row.other) if spread else "")
-        return (*head, baseline, *((row.level,) if len(self.levels) > 1 else ()), other, *change)
+            columns |= {
+                "Difference [95 % CI]": lambda row: text.joined(row.difference, row.difference_ci),
+                "Change [95 % CI]": lambda row: text.joined(row.change, row.change_ci),
+                "p (Holm)": lambda row: row.p_holm,
+                "Pairs": lambda row: row.pairs,
+            }
+        return Grid.of("comparison", "Comparison", note, self.rows, columns, words=2)
 
 
 def tests(data: ReportData) -> Grid:

@@ -9,8 +9,6 @@ from airtoll.report.material.grid import Grid
 from airtoll.report.material.section import Drawn, Part, Section, of_grids
 from airtoll.report.parts import answer, changes, figures, sentences, stability
 
-_CHANGE: Final = "Change [95 % CI]"
-
 
 def _page(data: ReportData) -> Iterator[Section]:
     table = rows.build(data)
@@ -33,52 +31,35 @@ def _others(data: ReportData) -> Iterator[Section]:
 
 def of_metrics(data: ReportData) -> Iterator[Grid]:
     """The means and changes of each main metric, one row per flow and level."""
-    comparison = rows.build(data)
-    several = len(comparison.levels) > 1
-    baseline = text.level(comparison.baseline or "")
+    table = rows.build(data)
     for metric in data.ranked_metrics:
-        lines = []
-        for row in comparison.rows:
-            if row.metric != metric or not metric.main:
-                continue
-            line = [
-                data.short_flow(row.baseline.cell),
-                text.joined(row.mean(row.baseline), row.ci(row.baseline)),
-            ]
-            if comparison.levels:
-                change = (
-                    (row.change, row.change_ci) if metric.relative else (row.difference, row.difference_ci)
-                )
-                line[1:1] = [row.level] if several else []
-                line += [
-                    text.joined(row.mean(row.other), row.ci(row.other)),
-                    text.joined(*change),
-                    row.p_holm,
-                ]
-            lines.append(tuple(line))
-        columns = ["Flow", *(["Security"] if several else []), baseline]
-        if comparison.levels:
-            other = "Mean" if several else text.level(comparison.levels[0])
-            change_of = _CHANGE if metric.relative else f"Change, {metric.change_unit} [95 % CI]"
-            columns += [other, change_of, "p (Holm)"]
+        means = table.means()
+        level = {"Security": means.pop("Security")} if "Security" in means else {}
+        columns: rows.RowColumns = {"Flow": lambda row: data.short_flow(row.baseline.cell), **level, **means}
+        if table.levels and metric.relative:
+            columns["Change [95 % CI]"] = lambda row: text.joined(row.change, row.change_ci)
+        elif table.levels:
+            head = f"Change, {metric.change_unit} [95 % CI]"
+            columns[head] = lambda row: text.joined(row.difference, row.difference_ci)
+        if table.levels:
+            columns["p (Holm)"] = lambda row: row.p_holm
+        found = (row for row in table.rows if row.metric == metric and metric.main)
         title, note = f"{metric.title}, {metric.display_unit}", sentences.table_note(data)
-        yield Grid(metric.name, title, note, tuple(columns), tuple(lines), words=2 if several else 1)
+        yield Grid.of(metric.name, title, note, found, columns, words=1 + len(level))
+
+
+def _full(data: ReportData) -> Iterator[Section]:
+    return of_grids("comparison", [rows.build(data).full(sentences.table_note(data))])
 
 
 def _narrow(data: ReportData) -> Iterator[Section]:
-    """The main metrics, for a terminal."""
-    table = rows.build(data)
-    yield Section("comparison", "", (Grid("comparison", data.study, "", table.columns, table.cells),))
+    yield Section("comparison", "", (rows.build(data).narrow(data.study),))
 
 
 SECTIONS: Final = (
     Part(30, lambda data: of_grids("comparison", [answer.ranges(data)])),
     Part(31, _page, ("html",)),
-    Part(
-        31,
-        lambda data: of_grids("comparison", [rows.build(data).full(sentences.table_note(data))]),
-        ("markdown",),
-    ),
+    Part(31, _full, ("markdown",)),
     Part(31, lambda data: of_grids("comparison", of_metrics(data)), ("latex",)),
     Part(31, _narrow, ("terminal",)),
     Part(32, lambda data: of_grids("comparison", [rows.tests(data)], folded=True)),

@@ -272,7 +272,7 @@ def condition(data: ReportData, one: Beside) -> str:
 
 
 def _averages(data: ReportData) -> Iterator[Section]:
-    """The averages, beside those that the paper prints."""
+    """The averages, beside the averages that the paper prints."""
     paper = BesidePublication.of(data)
     yield from of_grids("averages", averages.grids(data, paper.printed_averages if paper else {}))
 
