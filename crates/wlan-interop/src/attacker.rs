@@ -1,13 +1,13 @@
 //! An attacker who hears both ends, sends in their names, and knows no key.
 
+use wlan_bss::{LISTEN_INTERVAL, Outbox, REASON_LEAVING};
 use wlan_frames::management::Body;
 use wlan_frames::{DataFrame, DataHeader, EtherType, FrameControl, LlcSnap, MacAddr, Management};
 
-use crate::config::Order;
-use crate::elements;
-use crate::end::{LISTEN_INTERVAL, Outbox, REASON_LEAVING, SEQUENCE_AT};
-use crate::keys::{addresses, is_sealed};
+use crate::config::{CAPABILITY, Order};
 
+/// Offset of Sequence Control in a Data or management frame (9.2.4.4).
+const SEQUENCE_AT: usize = 22;
 /// Frames of each kind that the attacker keeps per direction.
 const KEPT: usize = 8;
 /// Added to the sequence number of a frame that is sent again: the receiver must not take it for a retransmission.
@@ -40,15 +40,15 @@ impl Attacker {
 
     /// Records a frame.
     pub fn receive(&mut self, mpdu: &[u8]) {
-        let Some([to, from]) = addresses(mpdu) else { return };
+        let Ok(frame) = DataFrame::parse(mpdu) else { return };
+        let from = frame.transmitter();
         let Some(side) = self.victims.iter().position(|&victim| victim == from) else {
             return;
         };
-        let Ok(frame) = DataFrame::parse(mpdu) else { return };
-        if to != self.victims[1 - side] {
+        if frame.receiver() != self.victims[1 - side] {
             return;
         }
-        if is_sealed(mpdu) {
+        if frame.is_protected() {
             self.sealed[side].push(mpdu.to_vec());
             if self.sealed[side].len() > KEPT {
                 self.sealed[side].remove(0);
@@ -79,7 +79,7 @@ impl Attacker {
             Order::ForgeAssociation => {
                 let [bssid, station] = self.victims;
                 let request = Body::AssociationRequest {
-                    capability: elements::CAPABILITY,
+                    capability: CAPABILITY,
                     listen_interval: LISTEN_INTERVAL,
                     elements: &[],
                 };

@@ -1,11 +1,30 @@
 //! The configuration of an end, from JSON.
 
 use serde::Deserialize;
+use wlan_bss::elements::{ID_SUPPORTED_RATES, WMM};
+use wlan_bss::{Capabilities, SecretError, Security};
 use wlan_ciphers::Suite;
+use wlan_frames::beacon::{CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, push_element};
+use wlan_frames::rsn::ID_VENDOR;
 use wlan_frames::{AddrError, MacAddr};
-use wlan_rsn::psk::{PskError, psk};
-use wlan_rsn::sae::{Method, PasswordError};
-use wlan_rsn::{Akm, Elements, Group, Pmk, Policy, Protocol};
+use wlan_rsn::sae::Method;
+use wlan_rsn::{Akm, Group, ManagementProtection};
+
+/// Capability Information of both ends.
+pub const CAPABILITY: u16 = CAPABILITY_ESS | CAPABILITY_PRIVACY | CAPABILITY_QOS;
+/// The rates of clause 17 in units of 500 kb/s; 6, 12 and 24 Mb/s are basic rates.
+const RATES: [u8; 8] = [0x8c, 18, 0x98, 36, 0xb0, 72, 96, 108];
+/// Subtype and version of a WMM Information element, and QoS Info without U-APSD.
+const WMM_INFORMATION: &[u8] = &[0, 1, 0];
+/// The same of a WMM Parameter element, a reserved octet, and the default parameters of each category: ACI and AIFSN,
+/// contention windows, TXOP limit.
+const WMM_PARAMETERS: &[u8] = &[
+    1, 1, 0, 0, //
+    0x03, 0xa4, 0, 0, //
+    0x27, 0xa4, 0, 0, //
+    0x42, 0x43, 94, 0, //
+    0x62, 0x32, 47, 0,
+];
 
 /// Why a configuration is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +38,9 @@ pub enum ConfigError {
     /// A MAC address is invalid.
     #[error(transparent)]
     Address(#[from] AddrError),
-    /// The passphrase is invalid for PSK.
+    /// The passphrase is invalid.
     #[error("passphrase: {0}")]
-    Passphrase(#[from] PskError),
-    /// The passphrase is invalid for SAE.
-    #[error("passphrase: {0}")]
-    Password(#[from] PasswordError),
+    Passphrase(#[from] SecretError),
     /// The policy is inconsistent.
     #[error(transparent)]
     Mismatch(#[from] wlan_rsn::Mismatch),
@@ -116,83 +132,64 @@ pub enum Order {
 }
 
 impl Network {
+    /// The network of an end with this role.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn of(&self, role: Role) -> Result<wlan_bss::Network, ConfigError> {
+        let (ssid, passphrase) = (self.ssid.as_bytes(), self.passphrase.as_bytes());
+        let groups = self.groups()?;
+        let suite = Suite::from_name(&self.pairwise)
+            .ok_or_else(|| ConfigError::Unknown("pairwise", self.pairwise.clone()))?;
+        let management = ManagementProtection {
+            is_capable: self.ieee80211w != Protection::Disabled,
+            is_required: self.ieee80211w == Protection::Required,
+            of_beacons: self.beacon_prot,
+        };
+        let mut security = Security::of(suite, &[self.akm()?], [ssid, passphrase], &groups, management)?;
+        if self.sae_pwe == 0 {
+            security.method = Method::HuntingAndPecking;
+        }
+        let mut elements = Vec::new();
+        push_element(&mut elements, ID_SUPPORTED_RATES, &RATES);
+        let wmm = if role == Role::Ap {
+            WMM_PARAMETERS
+        } else {
+            WMM_INFORMATION
+        };
+        push_element(&mut elements, ID_VENDOR, &[&WMM, wmm].concat());
+        Ok(wlan_bss::Network {
+            ssid: ssid.to_vec(),
+            capabilities: Capabilities {
+                information: CAPABILITY,
+                elements,
+            },
+            security: Some(security),
+        })
+    }
+
     /// Key management.
     ///
     /// # Errors
     /// [`ConfigError::Unknown`].
-    pub fn akm(&self) -> Result<Akm, ConfigError> {
+    fn akm(&self) -> Result<Akm, ConfigError> {
         // An end of the tests has no authentication server, and no hash that depends on the group.
         Akm::from_name(&self.wpa_key_mgmt)
             .filter(|akm| !akm.is_eap() && *akm != Akm::SaeExtKey)
             .ok_or_else(|| ConfigError::Unknown("wpa_key_mgmt", self.wpa_key_mgmt.clone()))
     }
 
-    /// The suites that the end advertises.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unknown`].
-    pub fn policy(&self) -> Result<Policy, ConfigError> {
-        let suite = Suite::from_name(&self.pairwise)
-            .ok_or_else(|| ConfigError::Unknown("pairwise", self.pairwise.clone()))?;
-        let protocol = if suite == Suite::Tkip {
-            Protocol::Wpa
-        } else {
-            Protocol::Rsn
-        };
-        let policy = Policy::of(protocol, self.akm()?, suite);
-        Ok(match self.ieee80211w {
-            Protection::Disabled => policy,
-            Protection::Optional => policy.with_optional_mfp(Suite::BipCmac128),
-            Protection::Required => policy.with_mfp(Suite::BipCmac128),
-        })
-    }
-
-    /// The elements that the end advertises. Without hash-to-element, there is no RSN Extension element.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unknown`].
-    pub fn elements(&self) -> Result<Elements, ConfigError> {
-        let mut elements = Elements::of(&self.policy()?);
-        if self.method() == Method::HuntingAndPecking {
-            elements.rsnx.clear();
-        }
-        Ok(elements)
-    }
-
-    /// The PMK of the passphrase; `None` if each association agrees on a PMK.
-    ///
-    /// # Errors
-    /// [`ConfigError`].
-    pub fn pmk(&self) -> Result<Option<Pmk>, ConfigError> {
-        Ok(match self.akm()? {
-            Akm::Sae | Akm::Owe => None,
-            _ => Some(Pmk::of_psk(psk(
-                self.passphrase.as_bytes(),
-                self.ssid.as_bytes(),
-            )?)),
-        })
-    }
-
     /// The groups.
     ///
     /// # Errors
     /// [`ConfigError::Unknown`].
-    pub fn groups(&self) -> Result<Vec<Group>, ConfigError> {
+    fn groups(&self) -> Result<Vec<Group>, ConfigError> {
         let groups = self.groups.iter();
         groups
             .map(|&number| {
                 Group::from_number(number).ok_or_else(|| ConfigError::Unknown("groups", number.to_string()))
             })
             .collect()
-    }
-
-    /// How SAE maps the password to an element.
-    pub fn method(&self) -> Method {
-        if self.sae_pwe == 0 {
-            Method::HuntingAndPecking
-        } else {
-            Method::HashToElement
-        }
     }
 }
 

@@ -1,24 +1,17 @@
 //! An access point, a station or an attacker of this project, above a radio in monitor mode.
 //!
-//! Tests run this program beside hostapd and wpa_supplicant: what `wlan-rsn` and `wlan-ciphers` send must be what other
-//! implementations understand. The state machines are those of these crates; this program only builds the frames around
-//! their packets.
+//! Tests run this program beside hostapd and wpa_supplicant: what `wlan-bss` sends must be what other implementations
+//! understand. This program carries its MPDUs and packets, and prints its events.
 //!
 //! - `config`: the configuration, the only argument
-//! - `station`, `access_point`, `attacker`: the roles, without I/O
-//! - `end`: one end of an association: its keys and frames
-//! - `elements`: the elements of management frames
-//! - `keys`: keys that seal and open frames
+//! - `attacker`: the attacker, without I/O
+//! - `events`: events as lines of JSON
 //! - `radio`: the radio
 
-mod access_point;
 mod attacker;
 mod config;
-mod elements;
-mod end;
-mod keys;
+mod events;
 mod radio;
-mod station;
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -28,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use getrandom::SysRng;
-use getrandom::rand_core::UnwrapErr;
+use getrandom::rand_core::{Rng, UnwrapErr};
 use nix::poll::{PollFd, PollFlags};
 use serde_json::json;
 use wlan_host::clock::{Clock, ClockKind};
@@ -37,17 +30,19 @@ use wlan_host::offload::segment::complete_checksum;
 use wlan_host::sys::interface::Interface;
 use wlan_host::tun::{Kind, Tun};
 
-use access_point::AccessPoint;
+use wlan_air::Nanos;
+use wlan_bss::{AccessPoint, Beacons, End, Outbox, Station};
+use wlan_ciphers::Suite;
+use wlan_rsn::Key;
+
 use attacker::Attacker;
 use config::{Config, ConfigError, Order, Role, Step};
-use end::{Counts, Outbox};
 use radio::Radio;
-use station::Station;
-use wlan_air::Nanos;
 
 /// The device of the host's packets.
 const DEVICE: &str = "data0";
 const PACKET_B: usize = 2048;
+const BEACON_INTERVAL_TU: u16 = 100;
 
 /// A role.
 enum Actor {
@@ -66,8 +61,21 @@ impl Actor {
                 .ok_or_else(|| ConfigError::Unknown("network", "none".into()))
         };
         Ok(match config.role {
-            Role::Ap => Self::AccessPoint(Box::new(AccessPoint::new(config.own()?, network()?, rng)?)),
-            Role::Sta => Self::Station(Box::new(Station::new(config.own()?, network()?, rng)?)),
+            Role::Ap => {
+                let (network, own) = (network()?, config.own()?);
+                let bigtk = network.beacon_prot.then(|| {
+                    let mut octets = vec![0; Suite::BipCmac128.key_len()];
+                    rng.fill_bytes(&mut octets);
+                    Key::new(&octets)
+                });
+                let network = network.of(config.role)?;
+                let beacons = Beacons::new(own, &network, BEACON_INTERVAL_TU, &[], bigtk)?;
+                Self::AccessPoint(Box::new(AccessPoint::new(network, beacons, rng)?))
+            }
+            Role::Sta => {
+                let network = network()?.of(config.role)?;
+                Self::Station(Box::new(Station::new(config.own()?, network, rng)))
+            }
             Role::Attacker => {
                 let [ap, sta] = &config.victims[..] else {
                     return Err(ConfigError::Unknown("victims", format!("{:?}", config.victims)));
@@ -86,19 +94,26 @@ impl Actor {
         }
     }
 
-    fn packet(&mut self, packet: &[u8]) {
-        match self {
-            Self::AccessPoint(ap) => ap.end.packet(packet),
-            Self::Station(station) => station.end.packet(packet),
-            Self::Attacker(_) => {}
-        }
-    }
-
     fn perform(&mut self, now: Duration, order: Order) {
         let rng = &mut UnwrapErr(SysRng);
         match self {
-            Self::AccessPoint(ap) => ap.perform(now, order, rng),
-            Self::Station(station) => station.perform(order),
+            Self::AccessPoint(ap) => {
+                let station = ap.end.peers().next();
+                match (order, station) {
+                    (Order::RekeyPairwise, Some(station)) => ap.rekey_pairwise(station, now, rng),
+                    (Order::RekeyGroup, _) => ap.rekey_group(now, rng),
+                    (Order::Deauthenticate, Some(station)) => ap.deauthenticate(station),
+                    (Order::DeauthenticateAll, _) => ap.deauthenticate_all(),
+                    _ => {}
+                }
+            }
+            Self::Station(station) => match order {
+                Order::RekeyPairwise | Order::RekeyGroup => {
+                    station.request_rekey(order == Order::RekeyPairwise);
+                }
+                Order::Deauthenticate => station.leave(),
+                _ => {}
+            },
             Self::Attacker(attacker) => attacker.perform(order),
         }
     }
@@ -113,25 +128,24 @@ impl Actor {
 
     fn next_timeout(&self, now: Duration) -> Option<Duration> {
         match self {
-            Self::AccessPoint(ap) => ap.next_timeout(now),
+            Self::AccessPoint(ap) => Some(ap.next_timeout(now)),
             Self::Station(station) => station.next_timeout(now),
             Self::Attacker(_) => None,
         }
     }
 
-    fn outbox(&mut self) -> &mut Outbox {
+    fn end(&mut self) -> Option<&mut End> {
         match self {
-            Self::AccessPoint(ap) => &mut ap.end.out,
-            Self::Station(station) => &mut station.end.out,
-            Self::Attacker(attacker) => &mut attacker.out,
+            Self::AccessPoint(ap) => Some(&mut ap.end),
+            Self::Station(station) => Some(&mut station.end),
+            Self::Attacker(_) => None,
         }
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn take_output(&mut self) -> Outbox {
         match self {
-            Self::AccessPoint(ap) => Some(ap.end.counts),
-            Self::Station(station) => Some(station.end.counts),
-            Self::Attacker(_) => None,
+            Self::Attacker(attacker) => std::mem::take(&mut attacker.out),
+            _ => self.end().map(End::take_output).unwrap_or_default(),
         }
     }
 }
@@ -199,17 +213,19 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
             actor.receive(now, mpdu);
         }
         while let Some(packet) = device.read()? {
-            actor.packet(packet);
+            if let Some(end) = actor.end() {
+                end.packet(packet);
+            }
         }
-        let out = std::mem::take(actor.outbox());
+        let out = actor.take_output();
         for mpdu in &out.frames {
             radio.send(mpdu)?;
         }
         for packet in &out.packets {
             device.write(packet);
         }
-        for event in &out.events {
-            println!("{event}");
+        for (_, event) in &out.events {
+            println!("{}", events::line(event));
         }
         io::stdout().flush()?;
         if now >= end {
@@ -224,7 +240,8 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
         let mut polled = [radio.as_fd(), device.tun.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         clock.wait_readable(&mut polled, due)?;
     }
-    println!("{}", json!({ "event": "counts", "counts": actor.counts() }));
+    let counts = actor.end().map(|end| events::counts(end.counts()));
+    println!("{}", json!({ "event": "counts", "counts": counts }));
     Ok(())
 }
 

@@ -69,13 +69,18 @@ impl Sealing {
     }
 
     /// The packet number of the last frame.
-    pub fn last_pn(&self) -> u64 {
-        self.pn.get()
+    pub fn last_pn(&self) -> PacketNumber {
+        self.pn
+    }
+
+    /// The suite of the key.
+    pub fn suite(&self) -> Suite {
+        self.suite
     }
 
     /// The sealed MPDU with this header and body.
     pub fn seal(&mut self, header: &[u8], body: &[u8]) -> Vec<u8> {
-        self.pn = self.pn.next().expect("no test sends 2^48 frames");
+        self.pn = self.pn.next().expect("2^48 frames outlast any key");
         let space = |octets| vec![0; octets];
         let mut mpdu = [
             header,
@@ -122,9 +127,14 @@ impl Opening {
         }
     }
 
-    /// Whether this is the key.
-    pub fn is(&self, key: &Key) -> bool {
-        self.key == *key
+    /// The key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The packet numbers of the frames that the key has opened.
+    pub fn window(&self) -> &ReplayWindow {
+        &self.window
     }
 
     /// Identifier of the key.
@@ -172,18 +182,21 @@ impl Integrity {
     }
 
     /// The packet number of the last frame.
-    pub fn last_ipn(&self) -> u64 {
-        self.ipn.get()
+    pub fn last_ipn(&self) -> PacketNumber {
+        self.ipn
     }
 
-    /// The MPDU with its MME.
-    pub fn protect(&mut self, mpdu: &[u8]) -> Vec<u8> {
-        self.ipn = self.ipn.next().expect("no test sends 2^48 frames");
-        let mut octets = [mpdu, &vec![0; self.bip.suite().overhead()]].concat();
+    /// Octets of the MME.
+    pub fn overhead(&self) -> usize {
+        self.bip.suite().overhead()
+    }
+
+    /// Protects an MPDU in place. Its last octets are the space for the MME.
+    pub fn protect(&mut self, mpdu: &mut [u8]) {
+        self.ipn = self.ipn.next().expect("2^48 frames outlast any key");
         self.bip
-            .protect(&mut octets, self.ipn, self.key_id)
+            .protect(mpdu, self.ipn, self.key_id)
             .expect("frames built here can be protected");
-        octets
     }
 
     /// Checks the MME of an MPDU.

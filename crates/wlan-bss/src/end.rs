@@ -1,18 +1,17 @@
-//! One end of an association: its keys, and the frames that it sends and receives under them.
+//! One end of a BSS: its keys, and the frames that it sends and receives under them.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::{Value, json};
 use wlan_ciphers::PacketNumber;
 use wlan_frames::management::Body;
 use wlan_frames::{
     AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, MacHeader, Management,
     QosControl, Role, SequenceControl,
 };
-use wlan_rsn::Output;
 use wlan_rsn::output::Direction;
+use wlan_rsn::{Akm, Association, Output, sae};
 
+use crate::event::Event;
 use crate::keys::{Dropped, Integrity, Opening, Sealing, addresses, is_sealed, open};
 
 /// The TID of EAPOL frames, as in Linux.
@@ -24,38 +23,25 @@ const SA_QUERY_RESPONSE: u8 = 1;
 /// Categories of Action frames that are not robust (Table 9-51): public, HT, unprotected WNM, vendor specific, ...
 const NOT_ROBUST: [u8; 6] = [4, 7, 11, 15, 20, 127];
 /// Offset of Sequence Control in a Data or management frame (9.2.4.4).
-pub const SEQUENCE_AT: usize = 22;
-/// Reason of a Deauthentication frame: the sender leaves (Table 9-49).
-pub const REASON_LEAVING: u16 = 3;
-/// Listen interval of stations in beacon intervals (9.4.1.6).
-pub const LISTEN_INTERVAL: u16 = 1;
+const SEQUENCE_AT: usize = 22;
+/// Transmitters and TIDs whose last sequence number is kept. Anyone can send under any address.
+const SEEN_MAX: usize = 1 << 14;
 /// Octets of an Ethernet header.
 const ETHERNET_B: usize = 14;
 
-/// The output of a role, for its process.
+/// The output of an end.
 #[derive(Default)]
 pub struct Outbox {
-    /// MPDUs to put on the air.
+    /// MPDUs to put on the air, without FCS.
     pub frames: Vec<Vec<u8>>,
     /// Ethernet frames for the host.
     pub packets: Vec<Vec<u8>>,
-    /// Lines for the test.
-    pub events: Vec<Value>,
-}
-
-impl Outbox {
-    /// Reports what happened.
-    pub fn event(&mut self, name: &str, details: Value) {
-        let mut event = json!({ "event": name });
-        if let (Value::Object(event), Value::Object(details)) = (&mut event, details) {
-            event.extend(details);
-        }
-        self.events.push(event);
-    }
+    /// Changes of associations and keys, each with the other end.
+    pub events: Vec<(MacAddr, Event)>,
 }
 
 /// Frames by their fate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets sent under the pairwise or group key.
     pub sent: u64,
@@ -79,8 +65,8 @@ pub struct Counts {
     pub queries_answered: u64,
 }
 
-/// A frame that concerns the state of the association.
-pub enum Incoming {
+/// A frame that concerns the state of an association.
+pub(crate) enum Incoming {
     /// A management frame, decrypted.
     Management { from: MacAddr, mpdu: Vec<u8> },
     /// An EAPOL packet, and whether it was sealed.
@@ -91,84 +77,143 @@ pub enum Incoming {
     },
 }
 
-/// One end.
-pub struct End {
-    role: Role,
-    pub own: MacAddr,
-    /// The address of the access point.
-    pub bssid: MacAddr,
+/// The other end of an association, and the keys for its frames.
+#[derive(Default)]
+pub(crate) struct Peer {
+    /// Association identifier.
+    pub aid: u16,
     /// Whether both ends send QoS Data frames.
     pub qos: bool,
     /// Whether management frames are protected.
     pub mfp: bool,
+    /// Whether Data frames are not protected by keys of this end.
+    pub is_open: bool,
     pub is_established: bool,
+    sealing: Option<Sealing>,
+    opening: Vec<Opening>,
+}
+
+impl Peer {
+    /// A peer without keys. Without an association of RSN or WPA, its Data frames are not protected.
+    pub fn new(aid: u16, qos: bool, association: Option<&Association>) -> Self {
+        Self {
+            aid,
+            qos,
+            mfp: association.is_some_and(|association| association.group_management.is_some()),
+            is_open: association.is_none(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The group keys of a link: the access point seals, its stations open.
+#[derive(Default)]
+struct GroupKeys {
+    sealing: Option<Sealing>,
+    opening: Vec<Opening>,
+    /// The access point's key for management frames.
+    integrity: Option<Integrity>,
+    /// The station's keys for management frames and beacons.
+    checking: Vec<Integrity>,
+}
+
+/// One end: an access point with its stations, or a station with its access point.
+pub struct End {
+    role: Role,
+    pub(crate) own: MacAddr,
+    /// The address of the access point; the broadcast address while a station searches.
+    pub(crate) bssid: MacAddr,
+    /// Data frames share the counter of management frames.
     sequence: u16,
     /// The last Sequence Control per transmitter and TID.
     seen: BTreeMap<(MacAddr, Option<u8>), u16>,
-    sealing: Option<Sealing>,
-    opening: Vec<Opening>,
-    group_sealing: Option<Sealing>,
-    group_opening: Vec<Opening>,
-    /// The access point's key for management frames.
-    integrity: Option<Integrity>,
-    /// The access point's key for beacons.
-    pub beacon_key: Option<Integrity>,
-    /// The station's keys for management frames and beacons.
-    checking: Vec<Integrity>,
-    pub counts: Counts,
-    pub out: Outbox,
+    pub(crate) peers: BTreeMap<MacAddr, Peer>,
+    group: GroupKeys,
+    pub(crate) counts: Counts,
+    pub(crate) out: Outbox,
 }
 
 impl End {
     /// An end without keys.
-    pub fn new(role: Role, own: MacAddr, bssid: MacAddr) -> Self {
+    pub(crate) fn new(role: Role, own: MacAddr, bssid: MacAddr) -> Self {
         Self {
             role,
             own,
             bssid,
-            qos: false,
-            mfp: false,
-            is_established: false,
             sequence: 0,
             seen: BTreeMap::new(),
-            sealing: None,
-            opening: Vec::new(),
-            group_sealing: None,
-            group_opening: Vec::new(),
-            integrity: None,
-            beacon_key: None,
-            checking: Vec::new(),
+            peers: BTreeMap::new(),
+            group: GroupKeys::default(),
             counts: Counts::default(),
             out: Outbox::default(),
         }
     }
 
-    /// Discards the keys of the association.
-    pub fn forget(&mut self) {
-        self.is_established = false;
-        self.sealing = None;
-        self.opening.clear();
-        self.group_opening.clear();
-        self.checking.clear();
+    /// The output since the last call.
+    pub fn take_output(&mut self) -> Outbox {
+        std::mem::take(&mut self.out)
     }
 
-    /// The last packet numbers of the access point's keys for group addressed frames: data, management, beacons.
-    pub fn group_numbers(&self) -> [u64; 3] {
-        [
-            self.group_sealing.as_ref().map_or(0, Sealing::last_pn),
-            self.integrity.as_ref().map_or(0, Integrity::last_ipn),
-            self.beacon_key.as_ref().map_or(0, Integrity::last_ipn),
-        ]
+    /// Frames by their fate.
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
-    pub fn next_sequence(&mut self) -> u16 {
+    /// The peers of all associations.
+    pub fn peers(&self) -> impl Iterator<Item = MacAddr> {
+        self.peers.keys().copied()
+    }
+
+    /// The sequence number of the next frame.
+    pub fn sequence(&self) -> u16 {
+        self.sequence
+    }
+
+    /// The newest pairwise key of the association with `peer`, once data may flow, as it seals and as it opens frames.
+    pub fn pairwise_key(&self, peer: MacAddr) -> Option<(&Sealing, &Opening)> {
+        let peer = self.established(peer)?;
+        Some((peer.sealing.as_ref()?, peer.opening.last()?))
+    }
+
+    pub(crate) fn report(&mut self, peer: MacAddr, event: Event) {
+        self.out.events.push((peer, event));
+    }
+
+    fn established(&self, peer: MacAddr) -> Option<&Peer> {
+        self.peers.get(&peer).filter(|peer| peer.is_established)
+    }
+
+    /// Whether data may flow between this station and its access point.
+    pub(crate) fn is_established(&self) -> bool {
+        self.established(self.bssid).is_some()
+    }
+
+    /// Whether management frames of the association with `peer` are protected.
+    pub(crate) fn protects_management(&self, peer: MacAddr) -> bool {
+        self.established(peer).is_some_and(|peer| peer.mfp)
+    }
+
+    /// Discards the keys of all associations, and the group keys of the access point.
+    pub(crate) fn forget(&mut self) {
+        self.peers.clear();
+        self.group = GroupKeys::default();
+    }
+
+    /// The last packet numbers of the access point's keys for group addressed frames: data, management.
+    pub(crate) fn group_numbers(&self) -> [u64; 2] {
+        let group = self.group.sealing.as_ref().map(Sealing::last_pn);
+        let integrity = self.group.integrity.as_ref().map(Integrity::last_ipn);
+        [group, integrity].map(|last| last.map_or(0, PacketNumber::get))
+    }
+
+    fn next_sequence(&mut self) -> u16 {
         let sequence = self.sequence;
         self.sequence = (sequence + 1) % SequenceControl::MODULUS;
         sequence
     }
 
     /// Sends a management frame, under the keys if it is a robust one.
-    pub fn manage(&mut self, to: MacAddr, body: Body<'_>) {
+    pub(crate) fn manage(&mut self, to: MacAddr, body: Body<'_>) {
         let frame = Management {
             da: to,
             sa: self.own,
@@ -180,12 +225,17 @@ impl End {
         };
         let mut mpdu = vec![0; frame.len()];
         frame.emit(&mut mpdu);
-        if self.mfp && self.is_established && is_robust(&mpdu) {
+        if is_robust(&mpdu) {
+            let peer = self
+                .peers
+                .get_mut(&to)
+                .filter(|peer| peer.mfp && peer.is_established);
             if to.is_group() {
-                if let Some(key) = &mut self.integrity {
-                    mpdu = key.protect(&mpdu);
+                if let Some(key) = &mut self.group.integrity {
+                    mpdu.resize(mpdu.len() + key.overhead(), 0);
+                    key.protect(&mut mpdu);
                 }
-            } else if let Some(key) = &mut self.sealing {
+            } else if let Some(key) = peer.and_then(|peer| peer.sealing.as_mut()) {
                 let (header, body) = mpdu.split_at(MacHeader::LEN);
                 mpdu = key.seal(header, body);
             }
@@ -193,10 +243,42 @@ impl End {
         self.out.frames.push(mpdu);
     }
 
+    /// Sends a step of Open System authentication (12.3.3.2).
+    pub(crate) fn authenticate(&mut self, to: MacAddr, algorithm: u16, transaction: u16, status: u16) {
+        let rest = &[];
+        self.manage(
+            to,
+            Body::Authentication {
+                algorithm,
+                transaction,
+                status,
+                rest,
+            },
+        );
+    }
+
+    /// Sends the frames of an SAE exchange.
+    pub(crate) fn authenticate_sae(&mut self, to: MacAddr, reply: &sae::Reply) {
+        for body in &reply.frames {
+            self.manage(
+                to,
+                Body::authentication(body).expect("SAE builds complete frames"),
+            );
+        }
+    }
+
+    /// Sends a Deauthentication frame.
+    pub(crate) fn deauthenticate(&mut self, to: MacAddr, reason: u16) {
+        let elements = &[];
+        self.manage(to, Body::Deauthentication { reason, elements });
+    }
+
     /// Sends an MSDU from `sa` to `da`.
     fn data(&mut self, [da, sa]: [MacAddr; 2], ethertype: EtherType, payload: &[u8], tid: u8, sealed: bool) {
         let is_ap = self.role == Role::Ap;
         let to = if is_ap { da } else { self.bssid };
+        let number = self.next_sequence();
+        let peer = self.peers.get_mut(&to);
         let header = DataHeader {
             to_ds: !is_ap,
             from_ds: is_ap,
@@ -204,11 +286,11 @@ impl End {
             addr2: self.own,
             addr3: if is_ap { sa } else { da },
             // Group addressed frames of an access point are not QoS Data frames, because not all stations need QoS.
-            qos: (self.qos && !to.is_group()).then(|| QosControl::new(tid, AckPolicy::Normal)),
-            sequence: SequenceControl {
-                number: self.next_sequence(),
-                fragment: 0,
-            },
+            qos: peer
+                .as_ref()
+                .is_some_and(|peer| peer.qos)
+                .then(|| QosControl::new(tid, AckPolicy::Normal)),
+            sequence: SequenceControl { number, fragment: 0 },
             ..DataHeader::default()
         };
         let mut octets = vec![0; header.len()];
@@ -217,9 +299,9 @@ impl End {
         LlcSnap { ethertype }.emit(&mut body);
         body.extend(payload);
         let key = if to.is_group() {
-            self.group_sealing.as_mut()
+            self.group.sealing.as_mut()
         } else {
-            self.sealing.as_mut()
+            peer.and_then(|peer| peer.sealing.as_mut())
         };
         let mpdu = match key.filter(|_| sealed) {
             Some(key) => key.seal(&octets, &body),
@@ -228,12 +310,21 @@ impl End {
         self.out.frames.push(mpdu);
     }
 
-    /// Sends the host's Ethernet frame, once keys are installed.
+    /// Sends the host's Ethernet frame, once keys are installed. An access point drops frames for other hosts than its
+    /// stations.
     pub fn packet(&mut self, packet: &[u8]) {
-        if !self.is_established || packet.len() < ETHERNET_B {
+        if packet.len() < ETHERNET_B {
             return;
         }
         let address = |at: usize| MacAddr(packet[at..at + 6].try_into().expect("six octets"));
+        let is_reachable = match self.role {
+            Role::Ap if address(0).is_group() => self.peers.values().any(|peer| peer.is_established),
+            Role::Ap => self.established(address(0)).is_some(),
+            Role::Sta => self.is_established(),
+        };
+        if !is_reachable {
+            return;
+        }
         let ethertype = EtherType(u16::from_be_bytes([packet[12], packet[13]]));
         self.counts.sent += 1;
         self.data(
@@ -246,33 +337,35 @@ impl End {
     }
 
     /// Sends an EAPOL packet.
-    pub fn eapol(&mut self, to: MacAddr, packet: &[u8], sealed: bool) {
+    fn eapol(&mut self, to: MacAddr, packet: &[u8], sealed: bool) {
         self.data([to, self.own], EtherType::EAPOL, packet, EAPOL_TID, sealed);
     }
 
     /// Executes what both state machines of handshakes ask for; returns the other outputs.
-    pub fn apply(&mut self, output: Output) -> Option<Output> {
+    pub(crate) fn apply(&mut self, output: Output) -> Option<Output> {
         match output {
             Output::Send { to, packet, sealed } => self.eapol(to, &packet, sealed),
             Output::InstallPairwise {
+                peer,
                 key_id,
                 suite,
                 key,
-                direction: Direction::Receive,
-                ..
-            } => self
-                .opening
-                .push(Opening::new(suite, &key, key_id, self.role, PacketNumber::ZERO)),
-            Output::InstallPairwise {
-                key_id, suite, key, ..
+                direction,
             } => {
-                self.out.event(
-                    "pairwise",
-                    json!({ "cipher": suite.name(), "key_id": key_id.get() }),
-                );
-                self.sealing = Some(Sealing::new(suite, &key, key_id, self.role));
+                let role = self.role;
+                let keys = self.peers.get_mut(&peer)?;
+                if direction == Direction::Receive {
+                    keys.opening
+                        .push(Opening::new(suite, &key, key_id, role, PacketNumber::ZERO));
+                } else {
+                    keys.sealing = Some(Sealing::new(suite, &key, key_id, role));
+                    self.report(peer, Event::Pairwise(suite, key_id));
+                }
             }
-            Output::Retire { key, .. } => self.opening.retain(|old| !old.is(&key)),
+            Output::Retire { peer, key } => {
+                let keys = self.peers.get_mut(&peer)?;
+                keys.opening.retain(|old| *old.key() != key);
+            }
             Output::InstallGroup {
                 key_id,
                 suite,
@@ -280,17 +373,17 @@ impl End {
                 rsc,
                 ..
             } => {
-                self.out
-                    .event("group", json!({ "cipher": suite.name(), "key_id": key_id.get() }));
                 if self.role == Role::Ap {
-                    self.group_sealing = Some(Sealing::new(suite, &key, key_id, self.role));
+                    self.group.sealing = Some(Sealing::new(suite, &key, key_id, self.role));
                 } else {
-                    self.group_opening.retain(|old| old.key_id() != key_id);
-                    self.group_opening
+                    self.group.opening.retain(|old| old.key_id() != key_id);
+                    self.group
+                        .opening
                         .push(Opening::new(suite, &key, key_id, self.role, rsc));
                 }
+                self.report(self.bssid, Event::Group(suite, key_id));
             }
-            Output::RetireGroup { key_id, .. } => self.group_opening.retain(|old| old.key_id() != key_id),
+            Output::RetireGroup { key_id, .. } => self.group.opening.retain(|old| old.key_id() != key_id),
             Output::InstallIntegrity {
                 key_id,
                 suite,
@@ -298,29 +391,41 @@ impl End {
                 ipn,
                 ..
             } => {
-                self.out.event(
-                    "integrity",
-                    json!({ "cipher": suite.name(), "key_id": key_id.get(), "of_beacons": key_id.is_for_beacons() }),
-                );
                 let key = Integrity::new(suite, &key, key_id, ipn);
                 if self.role == Role::Ap {
-                    self.integrity = Some(key);
+                    self.group.integrity = Some(key);
                 } else {
-                    self.checking.retain(|old| old.key_id != key_id);
-                    self.checking.push(key);
+                    self.group.checking.retain(|old| old.key_id != key_id);
+                    self.group.checking.push(key);
                 }
+                self.report(self.bssid, Event::Integrity(suite, key_id));
             }
-            Output::Established { .. } => {
-                self.is_established = true;
-                self.out.event("established", json!({}));
-            }
+            Output::Established { peer } => self.establish(peer),
             other => return Some(other),
         }
         None
     }
 
+    /// Adds an association without keys. Without RSN and WPA, data may flow at once.
+    pub(crate) fn associate(&mut self, to: MacAddr, peer: Peer, akm: Option<Akm>) {
+        let (mfp, qos) = (peer.mfp, peer.qos);
+        self.report(to, Event::Associated { akm, mfp, qos });
+        self.peers.insert(to, peer);
+        if akm.is_none() {
+            self.establish(to);
+        }
+    }
+
+    /// Lets data flow.
+    fn establish(&mut self, peer: MacAddr) {
+        if let Some(of_peer) = self.peers.get_mut(&peer) {
+            of_peer.is_established = true;
+            self.report(peer, Event::Established);
+        }
+    }
+
     /// Takes a frame from the air. Packets go to the host at once.
-    pub fn receive(&mut self, mpdu: &[u8]) -> Option<Incoming> {
+    pub(crate) fn receive(&mut self, mpdu: &[u8]) -> Option<Incoming> {
         let control = FrameControl::parse(mpdu).ok()?;
         let [to, from] = addresses(mpdu)?;
         if from == self.own || !(to == self.own || to.is_group()) || mpdu.len() < MacHeader::LEN {
@@ -331,6 +436,9 @@ impl End {
             .and_then(|at| mpdu.get(at))
             .map(|octet| octet & 0x0f);
         let sequence = u16::from_le_bytes([mpdu[SEQUENCE_AT], mpdu[SEQUENCE_AT + 1]]);
+        if self.seen.len() >= SEEN_MAX {
+            self.seen.clear();
+        }
         let last = self.seen.insert((from, tid), sequence);
         if control.has(FrameControl::RETRY) && last == Some(sequence) {
             return None;
@@ -343,23 +451,22 @@ impl End {
     }
 
     fn management(&mut self, mpdu: &[u8], to: MacAddr, from: MacAddr) -> Option<Incoming> {
-        let is_protected = self.mfp && self.is_established;
         let mut plain = mpdu.to_vec();
         if is_sealed(mpdu) {
-            let body = self.note(|end| open(&mut end.opening, mpdu))?;
+            let body = self.note(|end| end.open_pairwise(from, mpdu))?;
             plain.truncate(MacHeader::LEN);
             plain.extend(body);
             let control = FrameControl::parse(mpdu)
                 .ok()?
                 .with(FrameControl::PROTECTED, false);
             plain[..2].copy_from_slice(&control.0.to_le_bytes());
-        } else if is_protected && is_robust(mpdu) {
+        } else if self.protects_management(from) && is_robust(mpdu) {
             if !to.is_group() {
                 self.counts.unprotected += 1;
                 return None;
             }
-            self.note(|end| check(&mut end.checking, mpdu, false))?;
-            plain.truncate(mpdu.len() - wlan_ciphers::Suite::BipCmac128.overhead());
+            let mme = self.note(|end| check(&mut end.group.checking, mpdu, false))?;
+            plain.truncate(mpdu.len() - mme);
         }
         if let Ok(Management {
             body:
@@ -385,12 +492,12 @@ impl End {
     }
 
     /// Checks a beacon of the station's access point, if beacons are protected.
-    pub fn check_beacon(&mut self, mpdu: &[u8]) {
-        if !self.checking.iter().any(|key| key.key_id.is_for_beacons()) {
+    pub(crate) fn check_beacon(&mut self, mpdu: &[u8]) {
+        if !self.group.checking.iter().any(|key| key.key_id.is_for_beacons()) {
             return;
         }
-        match check(&mut self.checking, mpdu, true) {
-            Ok(()) => self.counts.beacons_verified += 1,
+        match check(&mut self.group.checking, mpdu, true) {
+            Ok(_) => self.counts.beacons_verified += 1,
             Err(_) => self.counts.beacons_rejected += 1,
         }
     }
@@ -406,13 +513,9 @@ impl End {
             return None; // the access point sends the station's own group addressed frame to all stations
         }
         let body = if header.protected {
-            self.note(|end| {
-                let keys = if to.is_group() {
-                    &mut end.group_opening
-                } else {
-                    &mut end.opening
-                };
-                open(keys, mpdu)
+            self.note(|end| match to.is_group() {
+                true => open(&mut end.group.opening, mpdu),
+                false => end.open_pairwise(from, mpdu),
             })?
         } else {
             mpdu[header.len()..].to_vec()
@@ -426,9 +529,10 @@ impl End {
                 sealed: header.protected,
             });
         }
-        if !header.protected {
+        let peer = self.established(from);
+        if !header.protected && !peer.is_some_and(|peer| peer.is_open) {
             self.counts.unprotected += 1;
-        } else if self.is_established {
+        } else if peer.is_some() {
             if to.is_group() {
                 self.counts.group_received += 1;
             } else {
@@ -439,6 +543,11 @@ impl End {
             self.out.packets.push(packet.concat());
         }
         None
+    }
+
+    fn open_pairwise(&mut self, from: MacAddr, mpdu: &[u8]) -> Result<Vec<u8>, Dropped> {
+        let peer = self.peers.get_mut(&from).ok_or(Dropped::Unopened)?;
+        open(&mut peer.opening, mpdu)
     }
 
     /// Counts the frame if it was dropped.
@@ -453,8 +562,8 @@ impl End {
     }
 }
 
-/// Checks a frame with the key for its kind that fits.
-fn check(keys: &mut [Integrity], mpdu: &[u8], is_beacon: bool) -> Result<(), Dropped> {
+/// Checks a frame with the key for its kind that fits; returns the length of its MME in octets.
+fn check(keys: &mut [Integrity], mpdu: &[u8], is_beacon: bool) -> Result<usize, Dropped> {
     let mut outcome = Err(Dropped::Unopened);
     for key in keys
         .iter_mut()
@@ -462,7 +571,7 @@ fn check(keys: &mut [Integrity], mpdu: &[u8], is_beacon: bool) -> Result<(), Dro
     {
         match key.check(mpdu) {
             Err(Dropped::Unopened) => {}
-            decided => outcome = decided,
+            decided => outcome = decided.map(|()| key.overhead()),
         }
     }
     outcome

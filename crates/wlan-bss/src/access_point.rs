@@ -1,0 +1,364 @@
+//! The access point of a BSS, for any number of stations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use wlan_frames::management::{AID_BITS, Body, OPEN_SYSTEM, SAE, STATUS_SUCCESS};
+use wlan_frames::{MacAddr, MacHeader, Management, Role};
+use wlan_rsn::authenticator::Limits;
+use wlan_rsn::{Akm, Association, Authenticator, Elements, Mismatch, Output, Pmk, Timing, owe, sae};
+
+use crate::REASON_LEAVING;
+use crate::beacons::{BIGTK_ID, Beacons, microseconds};
+use crate::elements::{self, Heard};
+use crate::end::{End, Incoming, Peer};
+use crate::event::{Event, Failure};
+use crate::network::Network;
+
+// Status codes (Table 9-50).
+const STATUS_UNSPECIFIED_FAILURE: u16 = 1;
+const STATUS_ALGORITHM: u16 = 13;
+const STATUS_FULL: u16 = 17;
+const STATUS_REFUSED_TEMPORARILY: u16 = 30;
+/// Timeout Interval element (9.4.2.48): a station may associate again after this number of time units.
+const COMEBACK: [u8; 7] = [56, 5, 3, 0xe8, 3, 0, 0];
+/// The highest association identifier (9.4.1.8).
+const AID_MAX: u16 = 2007;
+
+/// An association and its PMK, if there is RSN or WPA, and the elements of OWE for the response.
+type Agreed = (Option<(Association, Pmk)>, Vec<u8>);
+
+/// An access point.
+pub struct AccessPoint {
+    /// Its associations, keys and output.
+    pub end: End,
+    network: Network,
+    own: Elements,
+    beacons: Beacons,
+    /// Without RSN and WPA, there is none.
+    authenticator: Option<Authenticator>,
+    /// Without SAE, there is none.
+    sae: Option<sae::Parent>,
+    owe: owe::AccessPoint,
+    /// The PMKs of the stations that SAE accepted.
+    accepted: BTreeMap<MacAddr, Pmk>,
+    next_beacon: Duration,
+}
+
+impl AccessPoint {
+    /// The access point of this network that sends these beacons.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if the policy is inconsistent.
+    pub fn new(network: Network, beacons: Beacons, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
+        let address = beacons.bssid;
+        let own = network.security_elements();
+        let limits = Limits::default();
+        let (mut authenticator, mut sae, mut groups) = (None, None, &[][..]);
+        if let Some(security) = &network.security {
+            let mut of_rsn = Authenticator::new(address, own.clone(), Timing::default(), limits, rng)?;
+            if let Some((key, _)) = &beacons.bigtk {
+                of_rsn.protect_beacons(BIGTK_ID, key.clone())?;
+            }
+            authenticator = Some(of_rsn);
+            groups = &security.groups;
+            if let Some(password) = &security.password {
+                let mut token_key = [0; 32];
+                rng.fill_bytes(&mut token_key);
+                let config = sae::Config {
+                    groups: groups.to_vec(),
+                    hunting_and_pecking: security.method == sae::Method::HuntingAndPecking,
+                    ..sae::Config::default()
+                };
+                let passwords = vec![Arc::clone(password)];
+                let (config, limits) = (Arc::new(config), sae::Limits::default());
+                sae = Some(sae::Parent::new(address, config, passwords, limits, token_key));
+            }
+        }
+        let owe = owe::AccessPoint::new(groups, limits.half_open);
+        let mut access_point = Self {
+            end: End::new(Role::Ap, address, address),
+            network,
+            own,
+            beacons,
+            authenticator,
+            sae,
+            owe,
+            accepted: BTreeMap::new(),
+            next_beacon: Duration::ZERO,
+        };
+        access_point.apply_outputs();
+        Ok(access_point)
+    }
+
+    /// The beacons, for a caller that sends all further beacons itself.
+    pub fn into_beacons(self) -> Beacons {
+        self.beacons
+    }
+
+    /// Takes a frame from the air.
+    pub fn receive(&mut self, now: Duration, mpdu: &[u8], rng: &mut dyn CryptoRng) {
+        self.note_numbers();
+        match self.end.receive(mpdu) {
+            Some(Incoming::Management { from, mpdu }) => {
+                if let Ok(frame) = Management::parse(&mpdu) {
+                    self.management(now, from, &frame.body, &mpdu, rng);
+                }
+            }
+            Some(Incoming::Eapol { from, packet, sealed }) => {
+                let taken = self
+                    .authenticator
+                    .as_mut()
+                    .is_some_and(|of_rsn| of_rsn.receive(from, &packet, sealed, now, rng).is_ok());
+                self.end.counts.discarded += u64::from(!taken);
+            }
+            None => {}
+        }
+        self.apply_outputs();
+    }
+
+    /// Tells the handshakes the packet numbers of the group keys.
+    fn note_numbers(&mut self) {
+        if let Some(authenticator) = &mut self.authenticator {
+            let [group, integrity] = self.end.group_numbers();
+            authenticator.note_group_numbers(group, integrity);
+            authenticator.note_beacon_number(self.beacons.last_number());
+        }
+    }
+
+    fn management(
+        &mut self,
+        now: Duration,
+        from: MacAddr,
+        body: &Body<'_>,
+        mpdu: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) {
+        match *body {
+            Body::ProbeRequest { elements } => {
+                let wanted = Heard::of(0, elements).ssid;
+                if wanted.is_empty() || wanted == self.network.ssid {
+                    self.end.manage(from, self.beacons.probe_response(now));
+                }
+            }
+            Body::Authentication { algorithm: SAE, .. } if self.sae.is_some() => {
+                let parent = self.sae.as_mut();
+                let reply = parent.map(|parent| parent.receive(now, from, &mpdu[MacHeader::LEN..], rng));
+                self.authentication(from, &reply.unwrap_or_default());
+            }
+            Body::Authentication {
+                algorithm,
+                transaction: 1,
+                ..
+            } => {
+                let security = self.network.security.as_ref();
+                let is_sae_only = security.is_some_and(|security| security.is_only(Akm::Sae));
+                let is_open = algorithm == OPEN_SYSTEM && !is_sae_only;
+                let status = if is_open { STATUS_SUCCESS } else { STATUS_ALGORITHM };
+                self.end.authenticate(from, algorithm, 2, status);
+            }
+            Body::AssociationRequest {
+                capability, elements, ..
+            } => self.associate(now, from, capability, elements, rng),
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
+                if self.end.peers.contains_key(&from) =>
+            {
+                self.end.report(from, Event::Left(reason));
+                self.remove(from);
+            }
+            _ => {}
+        }
+    }
+
+    fn authentication(&mut self, to: MacAddr, reply: &sae::Reply) {
+        self.end.authenticate_sae(to, reply);
+        match &reply.event {
+            Some(sae::Event::Accepted(pmk)) => {
+                if self.accepted.len() >= usize::from(AID_MAX) {
+                    self.accepted.pop_first();
+                }
+                self.accepted.insert(to, pmk.clone());
+            }
+            Some(sae::Event::Failed(failure)) => self.end.report(to, Event::Failed((*failure).into())),
+            None => {}
+        }
+    }
+
+    fn associate(
+        &mut self,
+        now: Duration,
+        from: MacAddr,
+        capability: u16,
+        elements: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) {
+        // Without this answer, a forged request could end the session of its station (11.3.5.3).
+        if self.end.protects_management(from) {
+            self.respond(from, STATUS_REFUSED_TEMPORARILY, &Peer::default(), &COMEBACK);
+            return;
+        }
+        let heard = Heard::of(capability, elements);
+        let (agreed, of_owe) = match self.agree(from, &heard, elements, rng) {
+            Ok(agreed) => agreed,
+            Err((status, why)) => return self.refuse(from, status, why),
+        };
+        let Some(aid) = self.aid(from) else {
+            return self.refuse(from, STATUS_FULL, Failure::Full);
+        };
+        let association = agreed.as_ref().map(|(association, _)| association);
+        let peer = Peer::new(aid, heard.qos && self.network.has_qos(), association);
+        self.respond(from, STATUS_SUCCESS, &peer, &of_owe);
+        let akm = association.map(|association| association.akm);
+        self.end.associate(from, peer, akm);
+        if let (Some(authenticator), Some((_, pmk))) = (&mut self.authenticator, agreed)
+            && let Err(error) = authenticator.start(from, &heard.security, &pmk, now, rng)
+        {
+            self.end.peers.remove(&from);
+            self.end.report(from, Event::Failed(error.into()));
+        }
+    }
+
+    /// Negotiates the association with a station. Otherwise returns the status code of the refusal, and its reason.
+    fn agree(
+        &mut self,
+        from: MacAddr,
+        heard: &Heard,
+        elements: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Agreed, (u16, Failure)> {
+        let Some(security) = &self.network.security else {
+            return Ok((None, Vec::new()));
+        };
+        let association = Association::negotiate(&self.own, &heard.security)
+            .map_err(|mismatch| (mismatch.status_code(), mismatch.into()))?;
+        let mut of_owe = Vec::new();
+        let pmk = match association.akm {
+            Akm::Owe => {
+                let (answer, pmk) = self
+                    .owe
+                    .answer(from, elements, rng)
+                    .map_err(|error| (error.status(), error.into()))?;
+                of_owe = [security.policy.element(), answer].concat();
+                Some(pmk)
+            }
+            Akm::Sae => self.accepted.get(&from).cloned(),
+            _ => security.psk.clone(),
+        };
+        let pmk = pmk.ok_or((STATUS_UNSPECIFIED_FAILURE, Failure::NotAuthenticated))?;
+        Ok((Some((association, pmk)), of_owe))
+    }
+
+    /// The association identifier of a station: its own, or the lowest one that is free.
+    fn aid(&self, station: MacAddr) -> Option<u16> {
+        let own = self.end.peers.get(&station).map(|peer| peer.aid);
+        let is_free = |aid: &u16| self.end.peers.values().all(|peer| peer.aid != *aid);
+        own.or_else(|| (1..=AID_MAX).find(is_free))
+    }
+
+    fn refuse(&mut self, to: MacAddr, status: u16, why: Failure) {
+        self.end.report(to, Event::Refused(status, why));
+        self.respond(to, status, &Peer::default(), &[]);
+    }
+
+    fn respond(&mut self, to: MacAddr, status: u16, peer: &Peer, more: &[u8]) {
+        let elements = elements::of_response(&self.network, peer.qos, more);
+        let response = Body::AssociationResponse {
+            capability: self.network.capabilities.information,
+            status,
+            aid: AID_BITS | peer.aid,
+            elements: &elements,
+        };
+        self.end.manage(to, response);
+    }
+
+    fn apply_outputs(&mut self) {
+        while let Some(output) = self.authenticator.as_mut().and_then(Authenticator::poll_output) {
+            if let Some(Output::Failed {
+                peer,
+                reason,
+                still_established: false,
+            }) = self.end.apply(output)
+                && self.end.peers.contains_key(&peer)
+            {
+                self.end.report(peer, Event::Failed(reason.into()));
+                self.end.deauthenticate(peer, reason.reason_code());
+                self.end.peers.remove(&peer);
+            }
+        }
+    }
+
+    /// Forgets the handshakes and the authentication of a station.
+    fn remove(&mut self, station: MacAddr) {
+        self.accepted.remove(&station);
+        if let Some(parent) = &mut self.sae {
+            parent.forget(station);
+        }
+        match &mut self.authenticator {
+            Some(authenticator) => authenticator.remove(station),
+            None => {
+                self.end.peers.remove(&station);
+            }
+        }
+    }
+
+    /// Handles the passage of time: beacons, and the timers of the handshakes.
+    pub fn timeout(&mut self, now: Duration) {
+        if now >= self.next_beacon {
+            let mut mpdu = vec![0; self.beacons.len()];
+            self.beacons.emit(microseconds(now), &mut mpdu);
+            self.end.out.frames.push(mpdu);
+            self.next_beacon = now + self.beacons.interval();
+        }
+        while let Some((station, reply)) = self.sae.as_mut().and_then(|parent| parent.expire(now)) {
+            self.authentication(station, &reply);
+        }
+        self.note_numbers();
+        if let Some(authenticator) = &mut self.authenticator {
+            authenticator.timeout(now);
+        }
+        self.apply_outputs();
+    }
+
+    /// The time of the next call of [`timeout`](Self::timeout).
+    pub fn next_timeout(&self, now: Duration) -> Duration {
+        let of_sae = self.sae.as_ref().and_then(sae::Parent::deadline);
+        let of_handshakes = self.authenticator.as_ref().and_then(|one| one.next_timeout(now));
+        let timers = [of_sae, of_handshakes].into_iter().flatten();
+        timers.fold(self.next_beacon, Duration::min)
+    }
+
+    /// Replaces the pairwise key of a station.
+    pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) {
+        if let Some(authenticator) = &mut self.authenticator {
+            authenticator.rekey_pairwise(station, now, rng);
+        }
+        self.apply_outputs();
+    }
+
+    /// Replaces the group key.
+    pub fn rekey_group(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+        if let Some(authenticator) = &mut self.authenticator {
+            authenticator.rekey_group(now, rng);
+        }
+        self.apply_outputs();
+    }
+
+    /// Ends the association of a station.
+    pub fn deauthenticate(&mut self, station: MacAddr) {
+        self.end.deauthenticate(station, REASON_LEAVING);
+        self.end.peers.remove(&station);
+        self.remove(station);
+        self.apply_outputs();
+    }
+
+    /// Ends all associations, with one group addressed frame.
+    pub fn deauthenticate_all(&mut self) {
+        self.end.deauthenticate(MacAddr::BROADCAST, REASON_LEAVING);
+        for station in std::mem::take(&mut self.end.peers).into_keys() {
+            self.remove(station);
+        }
+        self.apply_outputs();
+    }
+}
