@@ -16,6 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use wlan_air::channel;
 use wlan_air::phy::{Band, GuardInterval, HT, Mode, Preamble, VHT};
 use wlan_air::{Kind, Nanos, Ppdu};
+use wlan_bss::Beacons;
 use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::beacon::Beacon;
 use wlan_frames::control::{Ack, BlockAck, Cts, Rts};
@@ -28,7 +29,7 @@ use wlan_scenario::beacon::MAX_LEN_B;
 
 use self::scoreboard::Scoreboard;
 use self::writer::Writer;
-use crate::bss::beacon::{self, AccessPoint};
+use crate::bss::beacon;
 use crate::frames::sent::{Sent, duration_us};
 
 #[cfg(test)]
@@ -51,8 +52,8 @@ pub struct Names {
     pub addresses: Vec<MacAddr>,
     /// The TID of QoS data frames, unless [`Capture::end_of_tid`] names another one.
     pub tid: u8,
-    /// Station 0, if the medium sends its beacons.
-    pub access_point: Option<AccessPoint>,
+    /// The beacons of station 0, if the medium sends them.
+    pub beacons: Option<Beacons>,
     /// The channel of the medium.
     pub channel: Option<channel::Channel>,
 }
@@ -183,11 +184,11 @@ impl Capture {
                 .emit(&mut octets)
             }
             Kind::Beacon => {
-                let Some(access_point) = &mut self.names.access_point else {
+                let Some(beacons) = &mut self.names.beacons else {
                     return;
                 };
                 let timestamp = self.before + first_bit(ppdu, Beacon::TIMESTAMP_AT);
-                access_point.beacon(timestamp.0 / 1000, &mut octets)
+                beacons.emit(timestamp.0 / 1000, &mut octets)
             }
         };
         let mut air = self.take_air(ppdu);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use wlan_bss::SecretError;
 use wlan_ciphers::Suite;
 use wlan_host::clock::ClockKind;
 use wlan_host::tun::Kind;
@@ -10,7 +11,7 @@ use wlan_rsn::{Akm, Key};
 use wlan_scenario::Scenario;
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-use crate::bss::keys::{Keys, KeysError};
+use crate::bss::keys::Keys;
 use crate::roster::MAX_HOSTS;
 
 /// The configuration of one emulated link.
@@ -47,8 +48,8 @@ pub enum ConfigError {
     #[error("wpa_key_mgmt: the emulator does not support {0}")]
     KeyManagement(&'static str),
     /// The passphrase is invalid.
-    #[error(transparent)]
-    Keys(#[from] KeysError),
+    #[error("wpa_passphrase: {0}")]
+    Keys(#[from] SecretError),
     /// The beacon key is missing or invalid.
     #[error("beacon_key: {} requires {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     BeaconKey(Suite),
@@ -119,6 +120,7 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use wlan_frames::Role;
     use wlan_rsn::Protocol;
     use wlan_scenario::scenario::testing::scenario;
 
@@ -177,7 +179,8 @@ mod tests {
             })
         };
         let protocol = |security| {
-            of(security, "a toll on the air").map(|keys| keys.policy().map(|policy| policy.protocol))
+            of(security, "a toll on the air")
+                .map(|keys| keys.security(Role::Ap).map(|security| security.policy.protocol))
         };
         assert_eq!(protocol("open"), Ok(None));
         assert_eq!(protocol("tkip"), Ok(Some(Protocol::Wpa)));

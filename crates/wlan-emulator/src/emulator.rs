@@ -15,7 +15,6 @@ use wlan_host::netns;
 use wlan_host::tun::{DEVICE_NAME, Tun};
 use wlan_rsn::Key;
 
-use crate::bss::beacon::AccessPoint;
 use crate::bss::joining::{Joined, Joining};
 use crate::bss::keys::Keys;
 use crate::capture::{Capture, Names};
@@ -94,7 +93,9 @@ impl Running for Emulator {
         })?;
         let facts = Facts {
             cipher: words.suite().map_or("open", Suite::name),
-            wpa_key_mgmt: keys.station_policy().map(|policy| policy.akms[0].name()),
+            wpa_key_mgmt: keys
+                .security(Role::Sta)
+                .map(|security| security.policy.akms[0].name()),
             temporal_keys: bss.temporal_keys,
             joining_ms: bss.took.as_us_f64() / 1e3,
             scheduling,
@@ -159,13 +160,12 @@ impl JoinedBss {
         let tid = config.scenario.tid();
         let management = config.scenario.management_protection();
         let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
-        let access_point = AccessPoint::new(roster::mac(AP), medium, tid, keys, bigtk);
-        let mut joining = Joining::new(&medium.bss, &access_point, tid.is_some(), keys, roster.on_air())?;
+        let mut joining = Joining::new(medium, tid, keys, bigtk)?;
         let joined: Result<Vec<_>, _> = (1..roster.on_air())
             .map(|station| joining.join(station))
             .collect();
         let joined = joined?;
-        let (sent, took) = joining.finish();
+        let (beacons, sent, took) = joining.finish();
         let temporal_keys = (1..).zip(&joined).filter_map(|(station, joined)| {
             let key = joined.temporal_key.as_ref()?;
             Some((roster.name(station), hexadecimal(key)))
@@ -179,7 +179,7 @@ impl JoinedBss {
             names: Names {
                 addresses: (0..roster.on_air()).map(roster::mac).collect(),
                 tid: tid.unwrap_or_default(),
-                access_point: Some(access_point),
+                beacons: Some(beacons),
                 channel: medium.channel.clone(),
             },
             sent,

@@ -1,48 +1,33 @@
-//! The beacon of the emulated access point (IEEE Std 802.11-2020, 9.3.3.2, Table 9-34).
+//! The elements of the emulated BSS, from the configuration of its medium (IEEE Std 802.11-2020, 9.4.2).
 
 use wlan_air::phy::{Band, ERP, GuardInterval, HT, Mode, Phy, Preamble, VHT};
-use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
-use wlan_ciphers::PacketNumber;
-use wlan_ciphers::bip::{Bip, IntegrityKeyId};
+use wlan_air::{Access, Category, MediumConfig, Nanos, Protection};
+use wlan_bss::elements::{
+    ID_DSSS_PARAMETER_SET, ID_EDCA_PARAMETER_SET, ID_ERP, ID_EXTENDED_SUPPORTED_RATES, ID_HT_CAPABILITIES,
+    ID_HT_OPERATION, ID_SUPPORTED_RATES, ID_VHT_CAPABILITIES, ID_VHT_OPERATION,
+};
+use wlan_bss::{Beacons, Capabilities, Network};
 use wlan_frames::beacon::{
-    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE,
-    CAPABILITY_SHORT_SLOT, ID_SSID, push_element,
+    CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE, CAPABILITY_SHORT_SLOT,
+    push_element,
 };
 use wlan_frames::fcs::FCS_LEN;
-use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL};
-use wlan_frames::{MacAddr, SequenceControl};
-use wlan_rsn::{Elements, Key};
-use wlan_scenario::beacon::{GROUP_MANAGEMENT, USUAL_LEN_B};
+use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
+use wlan_frames::{MacAddr, Role};
+use wlan_rsn::Key;
+use wlan_scenario::beacon::{MAX_LEN_B, USUAL_LEN_B};
 
 use super::keys::{Keys, SSID};
-
-/// The key ID of the access point's only BIGTK.
-pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is a valid key ID");
 
 /// The primary channels that the emulated access point announces: number and centre in MHz (17.3.8.4.2, 16.3.6.3).
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
 const CHANNEL_5GHZ: (u8, u16) = (36, 5180);
-
-// Element IDs (Table 9-92).
-const ID_SUPPORTED_RATES: u8 = 1;
-const ID_DSSS_PARAMETER_SET: u8 = 3;
-const ID_TIM: u8 = 5;
-const ID_EDCA_PARAMETER_SET: u8 = 12;
-const ID_ERP: u8 = 42;
-const ID_HT_CAPABILITIES: u8 = 45;
-const ID_EXTENDED_SUPPORTED_RATES: u8 = 50;
-const ID_EXTENDED_CAPABILITIES: u8 = 127;
-const ID_HT_OPERATION: u8 = 61;
-const ID_VHT_CAPABILITIES: u8 = 191;
-const ID_VHT_OPERATION: u8 = 192;
 
 // Bits of the ERP Parameters (9.4.2.11).
 const NON_ERP_PRESENT: u8 = 1;
 const USE_PROTECTION: u8 = 1 << 1;
 const BARKER_PREAMBLE_MODE: u8 = 1 << 2;
 
-/// Octets of a TIM element that announces no station.
-const TIM_LEN_B: usize = 6;
 /// Number of rates that a Supported Rates element holds (9.4.2.3).
 const SUPPORTED_RATES_MAX: usize = 8;
 /// Marks a rate as a basic rate (9.4.2.3).
@@ -56,190 +41,98 @@ pub fn channel(band: Band) -> (u8, u16) {
     }
 }
 
-/// Beacon Protection Enabled, a bit of the Extended Capabilities element (9.4.2.26).
-const BEACON_PROTECTION: usize = 84;
-
-/// An access point and the beacons that it sends.
-pub struct AccessPoint {
-    bssid: MacAddr,
-    interval_tu: u16,
-    capability: u16,
-    elements: Vec<u8>,
-    /// Offset of the TIM element in `elements`.
-    tim_at: usize,
-    /// The elements of a station's Association Request. Stations have the access point's SSID, rates, RSN or WPA, HT
-    /// and VHT elements.
-    of_association_request: Vec<u8>,
-    /// The key that protects beacons, if they are protected, and its cipher.
-    bigtk: Option<(Key, Bip)>,
-    /// Number of beacons sent. They have their own sequence numbers, since drivers count beacons separately from data.
-    sent: u64,
+/// The network on this medium, as its access point or each of its stations is configured for it. `tid` is the TID of the
+/// stations' QoS data frames.
+pub fn network(medium: &MediumConfig, tid: Option<u8>, keys: &Keys, role: Role) -> Network {
+    Network {
+        ssid: SSID.to_vec(),
+        capabilities: capabilities(medium, tid, !matches!(keys, Keys::Open)),
+        security: keys.security(role),
+    }
 }
 
-impl AccessPoint {
-    /// Creates station 0 of this medium. `tid` is the TID of the stations' QoS data frames; `bigtk` protects the
-    /// beacons.
-    ///
-    /// # Panics
-    /// If the length of `bigtk` is not the key length of [`GROUP_MANAGEMENT`].
-    pub fn new(
-        bssid: MacAddr,
-        medium: &MediumConfig,
-        tid: Option<u8>,
-        keys: &Keys,
-        bigtk: Option<Key>,
-    ) -> Self {
-        let station = &medium.stations[0];
-        let mode = station.rate.modes().last().expect("a station has a rate");
-        let interval = medium.beacons.map_or(Beacons::TU, |beacons| beacons.interval);
-        let band = mode.band();
-        let supports = |phy: &Phy| mode.phy().supports(phy, band);
-        let is_protecting = station.protection != Protection::None;
-        let mut elements = Vec::with_capacity(USUAL_LEN_B);
-        push_element(&mut elements, ID_SSID, SSID);
-        let rates = supported_rates(medium);
-        let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
-        let mut of_request = elements.clone();
-        push_element(&mut elements, ID_SUPPORTED_RATES, rates);
-        push_element(&mut of_request, ID_SUPPORTED_RATES, rates);
-        if band == Band::Ghz2_4 {
-            push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
-        }
-        let tim_at = elements.len();
-        // DTIM count 0, DTIM period 1 and an empty bitmap (9.4.2.5.1): no station dozes.
-        push_element(&mut elements, ID_TIM, &[0, 1, 0, 0]);
-        if supports(&ERP) {
-            push_element(&mut elements, ID_ERP, &[erp_parameters(medium, is_protecting)]);
-        }
-        if !extended.is_empty() {
-            push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
-            push_element(&mut of_request, ID_EXTENDED_SUPPORTED_RATES, extended);
-        }
-        // WEP is not a suite of an RSN (9.4.2.24.2): only the Privacy bit indicates it.
-        let advertised = keys.policy().map(Elements::of).unwrap_or_default();
-        elements.extend(&advertised.rsn);
-        let of_station = keys
-            .station_policy()
-            .as_ref()
-            .map(Elements::of)
-            .unwrap_or_default();
-        of_request.extend(&of_station.rsn);
-        if let Some(tid) = tid {
-            push_element(
-                &mut elements,
-                ID_EDCA_PARAMETER_SET,
-                &edca_parameter_set(tid, &station.access[0]),
-            );
-        }
-        if supports(&HT) {
-            push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
-            push_element(&mut of_request, ID_HT_CAPABILITIES, &ht_capabilities(mode));
-            push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
-        }
-        if bigtk.is_some() {
-            let mut capabilities = [0; BEACON_PROTECTION / 8 + 1];
-            capabilities[BEACON_PROTECTION / 8] |= 1 << (BEACON_PROTECTION % 8);
-            push_element(&mut elements, ID_EXTENDED_CAPABILITIES, &capabilities);
-        }
-        if supports(&VHT) {
-            push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
-            push_element(&mut of_request, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
-            push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
-        }
-        elements.extend([advertised.rsnx, advertised.wpa].concat());
-        of_request.extend([of_station.rsnx, of_station.wpa].concat());
-        let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
-        filling[..OUI_LOCAL.len()].copy_from_slice(&OUI_LOCAL);
-        push_element(&mut elements, ID_VENDOR, &filling);
-        Self {
-            bssid,
-            interval_tu: u16::try_from(interval.0 / Beacons::TU.0).unwrap_or(u16::MAX),
-            capability: capability(medium, mode, tid, !matches!(keys, Keys::Open)),
-            elements,
-            tim_at,
-            of_association_request: of_request,
-            bigtk: bigtk.map(|key| {
-                let bip =
-                    Bip::new(GROUP_MANAGEMENT, key.as_octets()).expect("the key has the length of the suite");
-                (key, bip)
-            }),
-            sent: 0,
-        }
+/// The beacons of station 0 of this medium. `bigtk` protects them.
+///
+/// # Panics
+/// If `bigtk` does not fit the policy of the network.
+pub fn beacons(
+    bssid: MacAddr,
+    medium: &MediumConfig,
+    tid: Option<u8>,
+    keys: &Keys,
+    bigtk: Option<Key>,
+) -> Beacons {
+    let network = network(medium, tid, keys, Role::Ap);
+    let station = &medium.stations[0];
+    let mode = mode(medium);
+    let interval = medium
+        .beacons
+        .map_or(wlan_air::Beacons::TU, |beacons| beacons.interval);
+    let interval_tu = u16::try_from(interval.0 / wlan_air::Beacons::TU.0).unwrap_or(u16::MAX);
+    let is_protecting = station.protection != Protection::None;
+    let mut elements = Vec::with_capacity(USUAL_LEN_B);
+    if mode.band() == Band::Ghz2_4 {
+        push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(mode.band()).0]);
     }
+    if supports(mode, &ERP) {
+        push_element(&mut elements, ID_ERP, &[erp_parameters(medium, is_protecting)]);
+    }
+    if let Some(tid) = tid {
+        push_element(
+            &mut elements,
+            ID_EDCA_PARAMETER_SET,
+            &edca_parameter_set(tid, &station.access[0]),
+        );
+    }
+    if supports(mode, &HT) {
+        push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
+    }
+    if supports(mode, &VHT) {
+        push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
+    }
+    let of = |elements: &[u8], bigtk| {
+        Beacons::new(bssid, &network, interval_tu, elements, bigtk)
+            .expect("beacons are protected only with management frames")
+    };
+    let len_b = if bigtk.is_some() { MAX_LEN_B } else { USUAL_LEN_B };
+    let mut filling = vec![0; len_b - FCS_LEN - 2 - of(&elements, bigtk.clone()).len()];
+    filling[..OUI_LOCAL.len()].copy_from_slice(&OUI_LOCAL);
+    push_element(&mut elements, ID_VENDOR, &filling);
+    of(&elements, bigtk)
+}
 
-    /// The key that protects beacons, if they are protected. Stations verify beacons with it.
-    pub fn bigtk(&self) -> Option<&Key> {
-        self.bigtk.as_ref().map(|(key, _)| key)
+/// The capabilities of all stations of this medium. `is_private` states whether data is protected.
+fn capabilities(medium: &MediumConfig, tid: Option<u8>, is_private: bool) -> Capabilities {
+    let mode = mode(medium);
+    let mut elements = Vec::new();
+    let rates = supported_rates(medium);
+    let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
+    push_element(&mut elements, ID_SUPPORTED_RATES, rates);
+    if !extended.is_empty() {
+        push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
     }
+    if supports(mode, &HT) {
+        push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
+    }
+    if supports(mode, &VHT) {
+        push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
+    }
+    Capabilities {
+        information: capability(medium, mode, tid, is_private),
+        elements,
+    }
+}
 
-    /// The elements of an Association Request (9.3.3.5).
-    pub fn of_association_request(&self) -> &[u8] {
-        &self.of_association_request
-    }
+fn mode(medium: &MediumConfig) -> &Mode {
+    medium.stations[0]
+        .rate
+        .modes()
+        .last()
+        .expect("a station has a rate")
+}
 
-    /// The elements of a Probe Request: those of an Association Request without the security elements (9.3.3.9).
-    pub fn of_probe_request(&self) -> Vec<u8> {
-        self.without(&[ID_RSN, ID_RSNX, ID_VENDOR])
-    }
-
-    /// The elements of an Association Response: the rates, HT, VHT and RSN Extension elements of an Association Request
-    /// (9.3.3.6), as hostapd sends them.
-    pub fn of_association_response(&self) -> Vec<u8> {
-        self.without(&[ID_SSID, ID_RSN, ID_VENDOR])
-    }
-
-    /// The elements of an Association Request, except those with these IDs.
-    fn without(&self, ids: &[u8]) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(self.of_association_request.len());
-        for (id, body) in wlan_frames::beacon::elements(&self.of_association_request).flatten() {
-            if !ids.contains(&id) {
-                push_element(&mut octets, id, body);
-            }
-        }
-        octets
-    }
-
-    /// Capability Information (9.4.1.4).
-    pub fn capability(&self) -> u16 {
-        self.capability
-    }
-
-    /// Beacon interval in time units of 1024 us.
-    pub fn interval_tu(&self) -> u16 {
-        self.interval_tu
-    }
-
-    /// The elements of a Probe Response: those of the beacon without the TIM (9.3.3.10).
-    pub fn of_probe_response(&self) -> Vec<u8> {
-        let (before, rest) = self.elements.split_at(self.tim_at);
-        [before, &rest[TIM_LEN_B..]].concat()
-    }
-
-    /// Writes the next beacon, without FCS, and returns its length in octets.
-    ///
-    /// # Panics
-    /// If `octets` is shorter than [`MAX_LEN_B`](wlan_scenario::beacon::MAX_LEN_B).
-    pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
-        let sequence = self.sent % u64::from(SequenceControl::MODULUS);
-        self.sent += 1;
-        let beacon = Beacon {
-            bssid: self.bssid,
-            sequence: u16::try_from(sequence).unwrap_or(0),
-            timestamp_us,
-            interval_tu: self.interval_tu,
-            capability: self.capability,
-            elements: &self.elements,
-        };
-        let len = beacon.emit(octets);
-        let Some((_, bip)) = &self.bigtk else {
-            return len;
-        };
-        let len = len + GROUP_MANAGEMENT.overhead();
-        let bipn = PacketNumber::new(self.sent).expect("48 bits of beacons outlast any link");
-        bip.protect(&mut octets[..len], bipn, BIGTK_ID)
-            .expect("the octets are a beacon with space for an MME");
-        len
-    }
+fn supports(mode: &Mode, phy: &Phy) -> bool {
+    mode.phy().supports(phy, mode.band())
 }
 
 /// ERP Parameters (9.4.2.11).

@@ -18,6 +18,7 @@ use wlan_scenario::beacon::GROUP_MANAGEMENT;
 use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
+use crate::bss::beacon::beacons;
 use crate::bss::keys::Keys;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
@@ -93,7 +94,7 @@ pub(super) fn performed(
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
     let names = Names {
-        access_point: Some(AccessPoint::new(addresses[0], &config, tid, &keys, bigtk)),
+        beacons: Some(beacons(addresses[0], &config, tid, &keys, bigtk)),
         addresses: addresses.clone(),
         tid: tid.unwrap_or_default(),
         channel: config.channel.clone(),
@@ -580,13 +581,7 @@ fn a_block_ack_covers_the_mpdus_of_its_addressee() {
     let config = words.build().unwrap().medium;
     let addresses: Vec<_> = (1..=3).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
     let names = Names {
-        access_point: Some(AccessPoint::new(
-            addresses[0],
-            &config,
-            Some(0),
-            &Keys::Open,
-            None,
-        )),
+        beacons: Some(beacons(addresses[0], &config, Some(0), &Keys::Open, None)),
         addresses: addresses.clone(),
         tid: 0,
         channel: None,

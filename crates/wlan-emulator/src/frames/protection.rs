@@ -49,6 +49,15 @@ impl Protection {
         })
     }
 
+    /// This protection after the packet number `last_pn` was sent, and those in `window` were received.
+    pub fn after(self, last_pn: PacketNumber, window: ReplayWindow) -> Self {
+        Self {
+            last_pn,
+            window,
+            ..self
+        }
+    }
+
     /// The cipher suite.
     pub fn suite(&self) -> Suite {
         self.suite

@@ -88,7 +88,7 @@ impl Running for Link {
         let names = Names {
             addresses: (0..roster.on_air()).map(roster::mac).collect(),
             tid: config.scenario.tid().unwrap_or_default(),
-            access_point: None,
+            beacons: None,
             channel: of_channel.clone(),
         };
         let capture = config.pcap.as_deref().map(|path| Capture::create(path, names));

@@ -3,17 +3,19 @@
 use serde_json::Value;
 use test_support::{capture, tshark};
 use wlan_air::MediumConfig;
-use wlan_ciphers::Bip;
-use wlan_frames::fcs;
+use wlan_bss::beacons::BIGTK_ID;
+use wlan_ciphers::{Bip, OpenJob, SealJob, Suite};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
+use wlan_frames::{DataHeader, EtherType, LlcSnap, fcs};
 use wlan_rsn::psk::psk;
-use wlan_rsn::{Akm, Learned, Observer};
+use wlan_rsn::{Akm, Learned, Observer, Pmk};
 use wlan_scenario::beacon::MAX_LEN_B;
 use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
 use crate::bss::keys::SSID;
+use crate::frames::protection::KEY_ID;
 
 const PASSPHRASE: &str = "a toll on the air";
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
@@ -28,8 +30,9 @@ fn suites() -> impl Iterator<Item = Suite> {
 struct Network {
     medium: MediumConfig,
     keys: Keys,
-    access_point: AccessPoint,
-    is_qos: bool,
+    tid: Option<u8>,
+    bigtk: Option<Key>,
+    beacons: Beacons,
 }
 
 impl Network {
@@ -39,10 +42,11 @@ impl Network {
         let of_beacons = words.management_protection().of_beacons;
         let bigtk = of_beacons.then(|| Key::new(&BIGTK_OCTETS));
         Self {
-            access_point: AccessPoint::new(mac(AP), &medium, tid, &keys, bigtk),
-            is_qos: tid.is_some(),
+            beacons: beacon::beacons(mac(AP), &medium, tid, &keys, bigtk.clone()),
             medium,
+            tid,
             keys,
+            bigtk,
         }
     }
 
@@ -68,12 +72,11 @@ impl Network {
 
     /// Lets all stations join. Returns the associations, the frames sent and the time taken.
     fn join(&self) -> (Vec<Joined>, Vec<Sent>, Nanos) {
-        let bss = &self.medium.bss;
-        let mut joining = Joining::new(bss, &self.access_point, self.is_qos, &self.keys, STATIONS).unwrap();
+        let mut joining = Joining::new(&self.medium, self.tid, &self.keys, self.bigtk.clone()).unwrap();
         let joined = (1..STATIONS)
             .map(|station| joining.join(station).unwrap())
             .collect();
-        let (sent, took) = joining.finish();
+        let (_, sent, took) = joining.finish();
         (joined, sent, took)
     }
 }
@@ -138,11 +141,11 @@ fn stations_of_a_network_in_transition_mode_use_the_stronger_key_management() {
     let akms: Value = ["wpa-psk", "sae"].as_slice().into();
     let words = [("security", "ccmp".into()), ("wpa_key_mgmt", akms)];
     let network = Network::with(Suite::Ccmp128, &words);
-    let offered = network.keys.policy().unwrap();
+    let offered = network.keys.security(Role::Ap).unwrap().policy;
     assert_eq!(offered.akms, [Akm::WpaPsk, Akm::Sae]);
     assert!(offered.capabilities.has(RsnCapabilities::MFP_CAPABLE));
     assert!(!offered.capabilities.has(RsnCapabilities::MFP_REQUIRED));
-    assert_eq!(network.keys.station_policy().unwrap().akms, [Akm::Sae]);
+    assert_eq!(network.keys.security(Role::Sta).unwrap().policy.akms, [Akm::Sae]);
     for Joined { protections, .. } in network.join().0 {
         let [mut ap, mut sta] = protections.map(Option::unwrap);
         assert!(passes(&mut ap, &mut sta));
@@ -159,7 +162,7 @@ fn optional_management_frame_protection_is_not_required() {
     ] {
         let words = [("security", "ccmp".into()), ("ieee80211w", word.into())];
         let network = Network::with(Suite::Ccmp128, &words);
-        let capabilities = network.keys.policy().unwrap().capabilities;
+        let capabilities = network.keys.security(Role::Ap).unwrap().policy.capabilities;
         assert_eq!(capabilities.has(RsnCapabilities::MFP_CAPABLE), capable, "{word}");
         assert_eq!(
             capabilities.has(RsnCapabilities::MFP_REQUIRED),
@@ -197,7 +200,7 @@ fn a_bss_with_sae_advertises_what_the_standard_requires() {
     assert_eq!(packets[..4], [121, 124, 219, 99]);
 
     let mut beacon = vec![0; MAX_LEN_B];
-    let len = network.access_point.beacon(0, &mut beacon);
+    let len = network.beacons.emit(0, &mut beacon);
     beacon.truncate(len);
     let mpdus = sent
         .iter()
@@ -256,7 +259,7 @@ fn every_beacon_has_space_for_the_elements_of_sae() {
         ]);
         words.extend(band.map(|band| ("band", band.into())));
         let mut network = Network::with(Suite::Ccmp128, &words);
-        let len = network.access_point.beacon(0, &mut [0; MAX_LEN_B]);
+        let len = network.beacons.emit(0, &mut [0; MAX_LEN_B]);
         assert_eq!(len + FCS_LEN, MAX_LEN_B, "{phy}");
     }
 }
@@ -280,7 +283,7 @@ fn only_a_qos_bss_has_sixteen_replay_counters() {
         let mut words = vec![("security", "ccmp".into())];
         words.extend(word.map(|word| ("access_category", word.into())));
         let network = Network::with(Suite::Ccmp128, &words);
-        let capabilities = network.keys.policy().unwrap().capabilities;
+        let capabilities = network.keys.security(Role::Ap).unwrap().policy.capabilities;
         assert_eq!(capabilities.ptksa_replay_counters(), expected);
         assert_eq!(capabilities.gtksa_replay_counters(), 1);
     }
@@ -308,7 +311,7 @@ fn a_station_can_verify_protected_beacons() {
         })
         .collect();
     let mut beacon = vec![0; MAX_LEN_B];
-    let len = network.access_point.beacon(0, &mut beacon);
+    let len = network.beacons.emit(0, &mut beacon);
     assert_eq!(keys.len(), STATIONS - 1, "each station learns the key");
     for bip in keys {
         let checked = bip.check(&beacon[..len]).unwrap();
