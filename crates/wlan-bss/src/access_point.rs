@@ -100,7 +100,6 @@ impl AccessPoint {
 
     /// Takes a frame from the air.
     pub fn receive(&mut self, now: Duration, mpdu: &[u8], rng: &mut dyn CryptoRng) {
-        self.note_numbers();
         match self.end.receive(mpdu) {
             Some(Incoming::Management { from, mpdu }) => {
                 if let Ok(frame) = Management::parse(&mpdu) {
@@ -108,24 +107,23 @@ impl AccessPoint {
                 }
             }
             Some(Incoming::Eapol { from, packet, sealed }) => {
-                let taken = self
-                    .authenticator
-                    .as_mut()
-                    .is_some_and(|of_rsn| of_rsn.receive(from, &packet, sealed, now, rng).is_ok());
-                self.end.counts.discarded += u64::from(!taken);
+                let outcome = self.handshakes(|of_rsn| of_rsn.receive(from, &packet, sealed, now, rng));
+                self.end.counts.discarded += u64::from(!matches!(outcome, Some(Ok(()))));
             }
             None => {}
         }
-        self.apply_outputs();
     }
 
-    /// Tells the handshakes the packet numbers of the group keys.
-    fn note_numbers(&mut self) {
-        if let Some(authenticator) = &mut self.authenticator {
-            let [group, integrity] = self.end.group_numbers();
-            authenticator.note_group_numbers(group, integrity);
-            authenticator.note_beacon_number(self.beacons.last_number());
-        }
+    /// Passes the packet numbers of the group keys and then an input to the handshakes, if there is RSN or WPA, and
+    /// executes their outputs.
+    fn handshakes<T>(&mut self, input: impl FnOnce(&mut Authenticator) -> T) -> Option<T> {
+        let authenticator = self.authenticator.as_mut()?;
+        let [group, integrity] = self.end.group_numbers();
+        authenticator.note_group_numbers(group, integrity);
+        authenticator.note_beacon_number(self.beacons.last_number());
+        let outcome = input(authenticator);
+        self.apply_outputs();
+        Some(outcome)
     }
 
     fn management(
@@ -212,8 +210,9 @@ impl AccessPoint {
         self.respond(from, STATUS_SUCCESS, &peer, &of_owe);
         let akm = association.map(|association| association.akm);
         self.end.associate(from, peer, akm);
-        if let (Some(authenticator), Some((_, pmk))) = (&mut self.authenticator, agreed)
-            && let Err(error) = authenticator.start(from, &heard.security, &pmk, now, rng)
+        if let Some((_, pmk)) = agreed
+            && let Some(Err(error)) =
+                self.handshakes(|of_rsn| of_rsn.start(from, &heard.security, &pmk, now, rng))
         {
             self.end.peers.remove(&from);
             self.end.report(from, Event::Failed(error.into()));
@@ -295,11 +294,8 @@ impl AccessPoint {
         if let Some(parent) = &mut self.sae {
             parent.forget(station);
         }
-        match &mut self.authenticator {
-            Some(authenticator) => authenticator.remove(station),
-            None => {
-                self.end.peers.remove(&station);
-            }
+        if self.handshakes(|of_rsn| of_rsn.remove(station)).is_none() {
+            self.end.peers.remove(&station);
         }
     }
 
@@ -314,11 +310,7 @@ impl AccessPoint {
         while let Some((station, reply)) = self.sae.as_mut().and_then(|parent| parent.expire(now)) {
             self.authentication(station, &reply);
         }
-        self.note_numbers();
-        if let Some(authenticator) = &mut self.authenticator {
-            authenticator.timeout(now);
-        }
-        self.apply_outputs();
+        self.handshakes(|of_rsn| of_rsn.timeout(now));
     }
 
     /// The time of the next call of [`timeout`](Self::timeout).
@@ -331,18 +323,12 @@ impl AccessPoint {
 
     /// Replaces the pairwise key of a station.
     pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) {
-        if let Some(authenticator) = &mut self.authenticator {
-            authenticator.rekey_pairwise(station, now, rng);
-        }
-        self.apply_outputs();
+        self.handshakes(|of_rsn| of_rsn.rekey_pairwise(station, now, rng));
     }
 
     /// Replaces the group key.
     pub fn rekey_group(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
-        if let Some(authenticator) = &mut self.authenticator {
-            authenticator.rekey_group(now, rng);
-        }
-        self.apply_outputs();
+        self.handshakes(|of_rsn| of_rsn.rekey_group(now, rng));
     }
 
     /// Ends the association of a station.
@@ -350,7 +336,6 @@ impl AccessPoint {
         self.end.deauthenticate(station, REASON_LEAVING);
         self.end.peers.remove(&station);
         self.remove(station);
-        self.apply_outputs();
     }
 
     /// Ends all associations, with one group addressed frame.
@@ -359,6 +344,5 @@ impl AccessPoint {
         for station in std::mem::take(&mut self.end.peers).into_keys() {
             self.remove(station);
         }
-        self.apply_outputs();
     }
 }

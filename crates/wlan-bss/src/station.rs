@@ -46,7 +46,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station of this network, which joins the first access point whose beacon or Probe Response it receives.
+    /// A station that joins the first access point of this network whose beacon or Probe Response it receives.
     pub fn new(own: MacAddr, network: Network, rng: &mut dyn CryptoRng) -> Self {
         let security = network.security.as_ref();
         let of_owe = security.filter(|security| security.is_only(Akm::Owe));

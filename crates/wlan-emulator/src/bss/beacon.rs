@@ -137,18 +137,16 @@ fn supports(mode: &Mode, phy: &Phy) -> bool {
 
 /// ERP Parameters (9.4.2.11).
 fn erp_parameters(medium: &MediumConfig, is_protecting: bool) -> u8 {
-    let bits = [
-        (NON_ERP_PRESENT, is_protecting || medium.bss.has_dot11b_stations()),
-        (USE_PROTECTION, is_protecting),
-        (
-            BARKER_PREAMBLE_MODE,
-            medium.bss.has_dot11b_stations() && !has_short_preamble(medium),
-        ),
-    ];
-    bits.into_iter()
-        .filter(|&(_, is_set)| is_set)
-        .map(|(bit, _)| bit)
-        .sum()
+    let has_dot11b = medium.bss.has_dot11b_stations();
+    let is_long = has_dot11b && !has_short_preamble(medium);
+    flag(NON_ERP_PRESENT, is_protecting || has_dot11b)
+        | flag(USE_PROTECTION, is_protecting)
+        | flag(BARKER_PREAMBLE_MODE, is_long)
+}
+
+/// These bits if the flag is set.
+fn flag<T: Default>(bits: T, is_set: bool) -> T {
+    if is_set { bits } else { T::default() }
 }
 
 /// Whether a basic rate of the BSS has the short preamble.
@@ -159,17 +157,11 @@ fn has_short_preamble(medium: &MediumConfig) -> bool {
 
 fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, is_private: bool) -> u16 {
     let has_short_slot = mode.band() == Band::Ghz2_4 && medium.bss.slot() == Nanos::from_us(9);
-    let bits = [
-        (CAPABILITY_ESS, true),
-        (CAPABILITY_PRIVACY, is_private),
-        (CAPABILITY_SHORT_PREAMBLE, has_short_preamble(medium)),
-        (CAPABILITY_QOS, tid.is_some()),
-        (CAPABILITY_SHORT_SLOT, has_short_slot),
-    ];
-    bits.into_iter()
-        .filter(|&(_, is_set)| is_set)
-        .map(|(bit, _)| bit)
-        .sum()
+    CAPABILITY_ESS
+        | flag(CAPABILITY_PRIVACY, is_private)
+        | flag(CAPABILITY_SHORT_PREAMBLE, has_short_preamble(medium))
+        | flag(CAPABILITY_QOS, tid.is_some())
+        | flag(CAPABILITY_SHORT_SLOT, has_short_slot)
 }
 
 /// The rates of the BSS in units of 500 kb/s, with the basic rates marked (9.4.2.3, 9.4.2.13).
