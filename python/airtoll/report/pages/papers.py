@@ -65,7 +65,7 @@ def _section(paper: BesidePublication) -> list[str]:
 
 def _name(data: ReportData) -> str:
     clock = "" if data.is_simulated or data.is_imported else f", {data.plan.clock} clock"
-    return f"{'Imported runs' if data.lab == 'imported' else f'Lab {data.lab}'}{clock}"
+    return f"{'Imported runs' if data.is_imported else f'Lab {data.lab}'}{clock}"
 
 
 def origin(data: ReportData) -> Grid:
