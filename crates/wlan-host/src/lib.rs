@@ -2,6 +2,7 @@
 //!
 //! - [`tun`]: TUN and TAP devices, and the offloads that the kernel grants them
 //! - [`offload`]: splitting and coalescing of super-packets; pure functions of octets
+//! - [`netlink`]: requests to the kernel, and the messages that it sends by itself
 //! - [`netns`]: anonymous network namespaces
 //! - [`clock`]: the monotonic clock, and waiting on it to the microsecond
 //! - [`schedule`]: scheduling of the calling thread
@@ -12,6 +13,7 @@
 //! does not wrap.
 
 pub mod clock;
+pub mod netlink;
 pub mod netns;
 pub mod offload;
 pub mod os_error;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use netlink_packet_core::{NetlinkDeserializable, NetlinkHeader, NetlinkPayload, NetlinkSerializable};
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
+use nix::sys::socket::SockProtocol;
 use serde_json::{Value, json};
 use wlan_host::clock::monotonic_ns;
-
-use super::netlink::Socket;
+use wlan_host::netlink::{Message, Socket, messages, word};
 
 /// Interfaces of the calling thread's network namespace, by their names.
 pub struct Links {
@@ -31,7 +30,7 @@ impl Links {
     /// # Errors
     /// The kernel refuses the socket.
     pub fn watch(names: &[String]) -> io::Result<Self> {
-        let changes = Socket::open(libc::NETLINK_ROUTE)?;
+        let changes = Socket::open(SockProtocol::NetlinkRoute)?;
         changes.join(libc::RTNLGRP_LINK)?;
         let present: BTreeMap<_, _> = getifaddrs()?
             .map(|interface| (interface.interface_name, interface.flags))
@@ -78,11 +77,8 @@ impl Links {
     pub fn changes(&mut self) -> Vec<Value> {
         let at_ns = monotonic_ns();
         let mut found = Vec::new();
-        while let Some(messages) = self.changes.poll::<Change>() {
-            for message in messages {
-                let NetlinkPayload::InnerMessage(change) = message else {
-                    continue;
-                };
+        while let Ok(Some(datagram)) = self.changes.poll() {
+            for change in messages(datagram).filter_map(Change::read) {
                 for (name, state) in &mut self.states {
                     if state.index == Some(change.index) && state.carrier != change.carrier {
                         state.carrier = change.carrier;
@@ -107,34 +103,16 @@ struct Change {
     carrier: Option<bool>,
 }
 
-impl NetlinkDeserializable for Change {
-    type Error = io::Error;
-
-    fn deserialize(header: &NetlinkHeader, body: &[u8]) -> io::Result<Self> {
+impl Change {
+    fn read(message: Message<'_>) -> Option<Self> {
         // ifinfomsg: family, padding, type (2), index (4), flags (4), changed flags (4)
-        let field = |at: usize| Some(u32::from_ne_bytes(*body.get(at..)?.first_chunk()?));
-        let (Some(index), Some(flags)) = (field(4), field(8)) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
+        let (index, flags) = (word(message.body, 4)?, word(message.body, 8)?);
         let is_up = flags & libc::IFF_LOWER_UP.cast_unsigned() != 0;
-        Ok(Self {
+        Some(Self {
             index,
-            carrier: (header.message_type == libc::RTM_NEWLINK).then_some(is_up),
+            carrier: (message.kind == libc::RTM_NEWLINK).then_some(is_up),
         })
     }
-}
-
-/// The kernel alone sends this message.
-impl NetlinkSerializable for Change {
-    fn message_type(&self) -> u16 {
-        libc::RTM_NEWLINK
-    }
-
-    fn buffer_len(&self) -> usize {
-        0
-    }
-
-    fn serialize(&self, _: &mut [u8]) {}
 }
 
 #[cfg(test)]

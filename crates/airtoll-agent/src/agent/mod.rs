@@ -21,7 +21,6 @@
 //! - [`machine`]: facts and CPU times of the machine
 //! - `sampling`: readings at a fixed rate
 //! - `links`, `nl80211`: states and events of network interfaces, and of radios
-//! - `netlink`: requests to the kernel
 //! - [`sockets`]: the kernel's tables of sockets
 
 pub mod at_end;
@@ -30,7 +29,6 @@ pub mod frame;
 mod host_lock;
 mod links;
 pub mod machine;
-mod netlink;
 mod nl80211;
 mod output;
 pub mod process_ids;

@@ -4,25 +4,15 @@
 
 use std::io;
 
-use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-    NlasIterator, ParseableParametrized,
-};
-use netlink_packet_generic::ctrl::nlas::{GenlCtrlAttrs, McastGrpAttrs};
-use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
-use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 use nix::libc;
+use nix::sys::socket::SockProtocol;
 use serde_json::{Map, Value, json};
 use wlan_host::clock::monotonic_ns;
-
-use super::netlink::{Socket, exchange};
+use wlan_host::netlink::{Socket, attributes, find, generic, messages};
 
 const FAMILY: &str = "nl80211";
 /// Multicast groups of events of stations and links, and of the regulatory domain.
 const GROUPS: [&str; 2] = ["mlme", "regulatory"];
-
-/// Octets of an attribute before its value: length and type.
-const ATTRIBUTE_HEADER_B: usize = 4;
 
 const GET_STATION: u8 = 17;
 const GET_SURVEY: u8 = 50;
@@ -119,36 +109,18 @@ impl Radios {
     /// # Errors
     /// The kernel has no nl80211, or refuses the sockets.
     pub fn open() -> io::Result<Self> {
-        let mut requests = Socket::open(libc::NETLINK_GENERIC)?;
-        let mut request = NetlinkMessage::from(GenlMessage::from_payload(GenlCtrl {
-            cmd: GenlCtrlCmd::GetFamily,
-            nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())],
-        }));
-        request.header.flags = NLM_F_REQUEST;
-        let mut found = Vec::new();
-        exchange(
-            &mut requests,
-            request,
-            |answer: NetlinkPayload<GenlMessage<GenlCtrl>>| {
-                if let NetlinkPayload::InnerMessage(message) = answer {
-                    found = message.payload.nlas;
-                }
-            },
-        )?;
-        let missing = || io::Error::new(io::ErrorKind::NotFound, "the kernel has no nl80211");
-        let family = found
+        let mut requests = Socket::open(SockProtocol::NetlinkGeneric)?;
+        let family = requests.family(FAMILY)?;
+        let events = Socket::open(SockProtocol::NetlinkGeneric)?;
+        for (_, id) in family
+            .groups
             .iter()
-            .find_map(|attribute| match attribute {
-                GenlCtrlAttrs::FamilyId(id) => Some(*id),
-                _ => None,
-            })
-            .ok_or_else(missing)?;
-        let events = Socket::open(libc::NETLINK_GENERIC)?;
-        for id in groups(&found) {
-            events.join(id)?;
+            .filter(|(name, _)| GROUPS.contains(&&name[..]))
+        {
+            events.join(*id)?;
         }
         Ok(Self {
-            family,
+            family: family.id,
             requests,
             events,
         })
@@ -192,11 +164,9 @@ impl Radios {
     pub fn events(&mut self, name: impl Fn(u32) -> Option<String>) -> Vec<Value> {
         let at_ns = monotonic_ns();
         let mut found = Vec::new();
-        while let Some(answers) = self.events.poll::<GenlMessage<Message>>() {
-            for answer in answers {
-                if let NetlinkPayload::InnerMessage(message) = answer
-                    && let Some(mut event) = event(&message.payload, &name)
-                {
+        while let Ok(Some(datagram)) = self.events.poll() {
+            for (command, body) in messages(datagram).filter_map(|message| message.generic()) {
+                if let Some(mut event) = event(command, body, &name) {
                     event.insert("t_ns".to_owned(), at_ns.into());
                     found.push(event.into());
                 }
@@ -206,100 +176,15 @@ impl Radios {
     }
 
     fn dump(&mut self, command: u8, interface: u32, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        let attributes = [DefaultNla::new(
-            attribute::INTERFACE,
-            interface.to_ne_bytes().to_vec(),
-        )];
-        let mut body = vec![0; attributes.as_slice().buffer_len()];
-        attributes.as_slice().emit(&mut body);
-        let mut message = GenlMessage::from_payload(Message { command, body });
-        message.set_resolved_family_id(self.family);
-        let mut request = NetlinkMessage::from(message);
-        request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        exchange(
-            &mut self.requests,
-            request,
-            |answer: NetlinkPayload<GenlMessage<Message>>| {
-                if let NetlinkPayload::InnerMessage(message) = answer {
-                    take(&message.payload.body);
+        let of_interface = [(attribute::INTERFACE, &interface.to_ne_bytes()[..])];
+        let head = generic(command);
+        self.requests
+            .exchange(self.family, libc::NLM_F_DUMP, &head, &of_interface, |message| {
+                if let Some((_, body)) = message.generic() {
+                    take(body);
                 }
-            },
-        )
+            })
     }
-}
-
-/// The identifiers of the multicast groups.
-fn groups(attributes: &[GenlCtrlAttrs]) -> Vec<u32> {
-    let all = attributes.iter().filter_map(|attribute| match attribute {
-        GenlCtrlAttrs::McastGroups(groups) => Some(groups),
-        _ => None,
-    });
-    all.flatten()
-        .filter(|group| {
-            let is_asked = |part: &McastGrpAttrs| matches!(part, McastGrpAttrs::Name(name) if GROUPS.contains(&name.as_str()));
-            group.iter().any(is_asked)
-        })
-        .flatten()
-        .filter_map(|part| match part {
-            McastGrpAttrs::Id(id) => Some(*id),
-            McastGrpAttrs::Name(_) => None,
-        })
-        .collect()
-}
-
-/// A message of nl80211: a command, and the octets of its attributes.
-#[derive(Debug)]
-struct Message {
-    command: u8,
-    body: Vec<u8>,
-}
-
-impl GenlFamily for Message {
-    fn family_name() -> &'static str {
-        FAMILY
-    }
-
-    fn command(&self) -> u8 {
-        self.command
-    }
-
-    fn version(&self) -> u8 {
-        0
-    }
-}
-
-impl Emitable for Message {
-    fn buffer_len(&self) -> usize {
-        self.body.len()
-    }
-
-    fn emit(&self, buffer: &mut [u8]) {
-        buffer[..self.body.len()].copy_from_slice(&self.body);
-    }
-}
-
-impl ParseableParametrized<[u8], GenlHeader> for Message {
-    fn parse_with_param(body: &[u8], header: GenlHeader) -> Result<Self, DecodeError> {
-        Ok(Self {
-            command: header.cmd,
-            body: body.to_vec(),
-        })
-    }
-}
-
-/// The attributes in a nest: their types and values.
-fn attributes(nest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    NlasIterator::new(nest).flatten().filter_map(|attribute| {
-        let (kind, len) = (attribute.kind(), usize::from(attribute.length()));
-        Some((kind, attribute.into_inner().get(ATTRIBUTE_HEADER_B..len)?))
-    })
-}
-
-/// The value of an attribute in a nest of attributes.
-fn find(nest: &[u8], kind: u16) -> Option<&[u8]> {
-    attributes(nest)
-        .find(|(found, _)| *found == kind)
-        .map(|(_, value)| value)
 }
 
 /// The value of an unsigned attribute of 1, 2, 4 or 8 octets.
@@ -423,23 +308,23 @@ fn channel(values: &[u8]) -> Map<String, Value> {
 }
 
 /// An event in words; `None` for other messages, and for interfaces without a name.
-fn event(message: &Message, name: impl Fn(u32) -> Option<String>) -> Option<Map<String, Value>> {
-    let (_, word) = EVENTS.iter().find(|(command, _)| *command == message.command)?;
+fn event(command: u8, body: &[u8], name: impl Fn(u32) -> Option<String>) -> Option<Map<String, Value>> {
+    let (_, word) = EVENTS.iter().find(|(known, _)| *known == command)?;
     let mut found = Map::new();
     found.insert("event".to_owned(), (*word).into());
     // The regulatory domain belongs to no interface.
-    if let Some(index) = number(&message.body, attribute::INTERFACE) {
+    if let Some(index) = number(body, attribute::INTERFACE) {
         found.insert("interface".to_owned(), name(u32::try_from(index).ok()?)?.into());
     }
-    if let Some(mac) = find(&message.body, attribute::MAC).and_then(mac_text) {
+    if let Some(mac) = find(body, attribute::MAC).and_then(mac_text) {
         found.insert("peer".to_owned(), mac.into());
     }
     for (word, kind) in [("reason", attribute::REASON), ("status", attribute::STATUS)] {
-        if let Some(code) = number(&message.body, kind) {
+        if let Some(code) = number(body, kind) {
             found.insert(word.to_owned(), code.into());
         }
     }
-    if let Some(letters) = find(&message.body, attribute::ALPHA2).and_then(|octets| octets.get(..2)) {
+    if let Some(letters) = find(body, attribute::ALPHA2).and_then(|octets| octets.get(..2)) {
         found.insert(
             "country".to_owned(),
             String::from_utf8_lossy(letters).into_owned().into(),
@@ -451,17 +336,14 @@ fn event(message: &Message, name: impl Fn(u32) -> Option<String>) -> Option<Map<
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use wlan_host::netlink::put;
 
     use super::*;
 
     fn nest(attributes: &[(u16, &[u8])]) -> Vec<u8> {
-        let all: Vec<_> = attributes
-            .iter()
-            .map(|(kind, value)| DefaultNla::new(*kind, value.to_vec()))
-            .collect();
-        let mut octets = vec![0; all.as_slice().buffer_len()];
-        all.as_slice().emit(&mut octets);
-        octets
+        let mut octets = Vec::new();
+        put(&mut octets, 0, 0, 0, &[], attributes);
+        messages(&octets).next().unwrap().body.to_vec()
     }
 
     #[test]
@@ -554,29 +436,26 @@ mod tests {
 
     #[test]
     fn an_event_names_its_interface_and_peer() {
-        let message = Message {
-            command: 48,
-            body: nest(&[
-                (attribute::INTERFACE, &5_u32.to_ne_bytes()),
-                (attribute::MAC, &[2, 0, 0, 0, 1, 0xff]),
-                (attribute::REASON, &3_u16.to_ne_bytes()),
-            ]),
-        };
+        let body = nest(&[
+            (attribute::INTERFACE, &5_u32.to_ne_bytes()),
+            (attribute::MAC, &[2, 0, 0, 0, 1, 0xff]),
+            (attribute::REASON, &3_u16.to_ne_bytes()),
+        ]);
         let name = |index: u32| (index == 5).then(|| "wlan0".to_owned());
         assert_eq!(
-            event(&message, name).map(Value::Object),
+            event(48, &body, name).map(Value::Object),
             Some(
                 json!({"event": "disconnected", "interface": "wlan0", "peer": "02:00:00:00:01:ff", "reason": 3})
             )
         );
-        assert_eq!(event(&message, |_| None), None);
+        assert_eq!(event(48, &body, |_| None), None);
     }
 
     proptest! {
         #[test]
         fn no_octets_make_it_panic(octets in proptest::collection::vec(any::<u8>(), 0..80), command: u8) {
             let _ = (peer(&octets), channel(&octets), rate_of(&octets), links_of(&octets));
-            let _ = event(&Message { command, body: octets }, |_| Some(String::new()));
+            let _ = event(command, &octets, |_| Some(String::new()));
         }
     }
 }

@@ -5,10 +5,8 @@
 //! - `air`: the thread
 //! - `radio`: a radio and its frames
 //! - `frame`: a frame, and the rates that mac80211 asks for
-//! - `netlink`: generic netlink
 
 mod air;
 mod frame;
 pub mod link;
-pub mod netlink;
 mod radio;

@@ -3,11 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::libc::NLM_F_ACK;
+use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
+use nix::sys::socket::{SockProtocol, setsockopt};
 use wlan_air::phy::{Bss, Mode};
 use wlan_frames::MacAddr;
+use wlan_host::netlink::{Attributes, Socket, attributes, generic, messages, put};
 
 use super::frame::{Frame, HwsimRate, RATES, rate_of, tx_flags};
-use super::netlink::{Message, Socket, messages};
 
 const FAMILY: &str = "MAC80211_HWSIM";
 
@@ -36,15 +39,17 @@ mod attribute {
     pub const ADDRESS: u16 = 22;
 }
 
-/// hwsim's messages contain at most one A-MSDU and some attributes.
-const MESSAGE_B: usize = 16 << 10;
+/// The kernel queues a frame of up to 4 KB for each MSDU that it holds.
+const SOCKET_BUFFER_B: usize = 32 << 20;
 
 /// A radio of a station, with an interface `wlan0` in the station's network namespace. Dropping it removes the radio.
 pub struct Radio {
     socket: Socket,
+    family: u16,
     /// Also hwsim's name of the radio, because it was given.
     address: MacAddr,
-    buffer: Vec<u8>,
+    /// Commands without an acknowledgement.
+    queued: Vec<u8>,
 }
 
 impl Radio {
@@ -53,9 +58,15 @@ impl Radio {
     /// # Errors
     /// The kernel has no mac80211_hwsim (`NotFound`), or refuses the radio.
     pub fn create(name: &str, address: MacAddr) -> io::Result<Self> {
-        let mut socket = Socket::open(FAMILY)?;
+        let mut socket = Socket::open(SockProtocol::NetlinkGeneric)?;
+        setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER_B)?;
+        setsockopt(&socket, SndBufForce, &SOCKET_BUFFER_B)?;
+        let family = socket.family(FAMILY)?.id;
         let wiphy = [name.as_bytes(), b"\0"].concat();
-        socket.request(
+        let mut request = |command, attributes: &Attributes<'_>| {
+            socket.exchange(family, NLM_F_ACK, &generic(command), attributes, |_| {})
+        };
+        request(
             command::NEW_RADIO,
             &[
                 (attribute::DESTROY_ON_CLOSE, &[]),
@@ -63,11 +74,12 @@ impl Radio {
                 (attribute::ADDRESS, &address.0),
             ],
         )?;
-        socket.request(command::REGISTER, &[])?;
+        request(command::REGISTER, &[])?;
         Ok(Self {
             socket,
+            family,
             address,
-            buffer: vec![0; MESSAGE_B],
+            queued: Vec::new(),
         })
     }
 
@@ -76,12 +88,13 @@ impl Radio {
     /// # Errors
     /// The kernel dropped frames, because this process did not read them in time.
     pub fn take(&mut self, bss: &Bss, mut take: impl FnMut(Frame)) -> io::Result<()> {
-        while let Some(len) = self.socket.poll(&mut self.buffer)? {
+        while let Some(datagram) = self.socket.poll()? {
             // Acknowledgements report frames that a radio on another channel refused, as a real radio does not hear
             // them.
-            messages(&self.buffer[..len])
-                .filter(|message| message.command == Some(command::FRAME))
-                .filter_map(|message| frame(&message, bss))
+            messages(datagram)
+                .filter_map(|message| message.generic())
+                .filter(|(command, _)| *command == command::FRAME)
+                .filter_map(|(_, body)| frame(body, bss))
                 .for_each(&mut take);
         }
         Ok(())
@@ -89,6 +102,7 @@ impl Radio {
 
     /// Queues a frame that the radio received.
     pub fn deliver(&mut self, frame: &Frame, mode: &Mode, signal_dbm: i32) {
+        let address = self.address.0;
         let (index, flags) = rate_of(mode);
         let [low, high] = flags.to_ne_bytes();
         let legacy = if mode.mcs().is_some() {
@@ -96,10 +110,10 @@ impl Radio {
         } else {
             u32::from(index.unsigned_abs())
         };
-        self.socket.command(
+        self.queue(
             command::FRAME,
             &[
-                (attribute::RECEIVER, &self.address.0),
+                (attribute::RECEIVER, &address),
                 (attribute::FRAME, &frame.octets),
                 (attribute::RX_RATE, &legacy.to_ne_bytes()),
                 (attribute::SIGNAL, &signal_dbm.to_ne_bytes()),
@@ -111,15 +125,16 @@ impl Radio {
 
     /// Queues the status of a frame that the radio sent.
     pub fn report(&mut self, frame: &Frame, transmissions: u8, acked: bool, signal_dbm: i32) {
+        let address = self.address.0;
         let flags = frame.flags | if acked { tx_flags::ACKED } else { 0 };
         let mut tries = [0; 2 * RATES];
         for (octets, (index, count)) in tries.chunks_exact_mut(2).zip(frame.tries(transmissions)) {
             octets.copy_from_slice(&[index.to_ne_bytes()[0], count]);
         }
-        self.socket.command(
+        self.queue(
             command::TX_INFO,
             &[
-                (attribute::TRANSMITTER, &self.address.0),
+                (attribute::TRANSMITTER, &address),
                 (attribute::FLAGS, &flags.to_ne_bytes()),
                 (attribute::SIGNAL, &signal_dbm.to_ne_bytes()),
                 (attribute::TX_INFO, &tries),
@@ -130,15 +145,23 @@ impl Radio {
 
     /// Whether [`deliver`](Self::deliver) or [`report`](Self::report) queued something.
     pub fn is_pending(&self) -> bool {
-        self.socket.is_pending()
+        !self.queued.is_empty()
+    }
+
+    fn queue(&mut self, command: u8, attributes: &Attributes<'_>) {
+        put(&mut self.queued, self.family, 0, 0, &generic(command), attributes);
     }
 
     /// Hands everything queued to mac80211.
     ///
     /// # Errors
-    /// The kernel refuses the messages as a whole.
+    /// The kernel refuses the messages as a whole. Errors of single commands arrive as messages.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
+        if self.is_pending() {
+            self.socket.send(&self.queued)?;
+            self.queued.clear();
+        }
+        Ok(())
     }
 }
 
@@ -148,15 +171,15 @@ impl AsFd for Radio {
     }
 }
 
-/// The frame of a message; `None` if the message is incomplete.
-fn frame(message: &Message<'_>, bss: &Bss) -> Option<Frame> {
+/// The frame of a message with these attributes; `None` if they are incomplete.
+fn frame(body: &[u8], bss: &Bss) -> Option<Frame> {
     let (mut octets, mut cookie, mut flags, mut freq_mhz) = (None, None, 0, 0);
     let mut rates = [HwsimRate {
         index: -1,
         tries: 0,
         flags: 0,
     }; RATES];
-    for (kind, value) in message.attributes() {
+    for (kind, value) in attributes(body) {
         match kind {
             attribute::FRAME => octets = Some(value),
             attribute::COOKIE => cookie = Some(u64::from_ne_bytes(value.try_into().ok()?)),
