@@ -7,6 +7,7 @@
 //! - [`clock`]: the monotonic clock, and waiting on it to the microsecond
 //! - [`schedule`]: scheduling of the calling thread
 //! - [`os_error`]: descriptions of operating system errors
+//! - [`temporary`]: files that appear under their name as a whole
 //! - [`sys`]: network interfaces, batches of datagrams, and rings of received frames
 //!
 //! Linux only. `unsafe` occurs only in modules named `sys`: ioctls, scheduling calls, and the socket calls that `nix`
@@ -19,6 +20,7 @@ pub mod offload;
 pub mod os_error;
 pub mod schedule;
 pub mod sys;
+pub mod temporary;
 pub mod tun;
 
 pub use tun::DEVICE_NAME;

@@ -1,12 +1,13 @@
 //! Files of the host: the agent's own folder, and files that the controller reads and writes.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{geteuid, mkdtemp};
+use wlan_host::temporary::Temporary;
 
 use super::frame::BODY_MAX_B;
 
@@ -116,22 +117,9 @@ pub fn check_own(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// The file cannot be written.
 pub fn put(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    // A killed agent may have left the file. Its mode, or the target of a link, would be wrong.
-    let _ = fs::remove_file(&new);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&new)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written
+    let mut new = Temporary::create(path, mode)?;
+    new.file.write_all(content)?;
+    new.publish(path)
 }
 
 /// Reads at most [`BODY_MAX_B`] octets of a file from an offset. None are left if the result is shorter.
@@ -181,13 +169,14 @@ mod tests {
     fn neither_a_link_nor_a_file_that_a_killed_agent_left_receives_the_content() {
         let folder = Folder::create().unwrap();
         let at = |name: &str| folder.path().join(name);
+        let left = |number: u32| at(&format!(".tmp-secret.{}.{number}", std::process::id()));
         fs::write(at("victim"), "kept").unwrap();
-        symlink(at("victim"), at("secret.new")).unwrap();
+        symlink(at("victim"), left(0)).unwrap();
+        fs::write(left(1), "a part").unwrap();
+        fs::set_permissions(left(1), fs::Permissions::from_mode(0o644)).unwrap();
         put(&at("secret"), 0o600, b"passphrase").unwrap();
         assert_eq!(get(&at("victim"), 0).unwrap(), b"kept");
-        fs::write(at("secret.new"), "a part").unwrap();
-        fs::set_permissions(at("secret.new"), fs::Permissions::from_mode(0o644)).unwrap();
-        put(&at("secret"), 0o600, b"passphrase").unwrap();
+        assert_eq!(get(&left(1), 0).unwrap(), b"a part");
         assert_eq!(at("secret").metadata().unwrap().mode() & 0o777, 0o600);
     }
 

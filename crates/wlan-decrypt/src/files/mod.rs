@@ -13,13 +13,11 @@ mod secrets;
 mod stations;
 mod stream;
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::atomic::Ordering;
 
 use wlan_frames::pcap::{self, PcapError};
@@ -32,6 +30,7 @@ pub use secrets::{Passphrase, SecretError, Secrets};
 pub use stations::{Finding, Station};
 use stream::{StreamError, stream};
 use wlan_host::os_error::words;
+use wlan_host::temporary::Temporary;
 
 /// The result of decrypting a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +151,7 @@ pub fn decrypt(
         Ok(to) if !to.is_file() => return Err(DecryptError::NotRegular(out.into())),
         Ok(_) => {}
     }
-    let temporary = Temporary::create(out).map_err(writing)?;
+    let temporary = Temporary::create(out, 0o666).map_err(writing)?;
 
     let mut input = Decompressed::new(input);
     let mut output = &temporary.file;
@@ -178,45 +177,4 @@ pub fn decrypt(
         temporary.publish(out).map_err(writing)?;
     }
     Ok(decrypted)
-}
-
-/// A file with a temporary name, which is removed unless it is published.
-struct Temporary {
-    path: PathBuf,
-    file: File,
-}
-
-impl Temporary {
-    /// Creates a temporary file in the directory of `target`.
-    fn create(target: &Path) -> io::Result<Temporary> {
-        let mut number = 0;
-        loop {
-            let mut name = OsString::from(".tmp-");
-            name.push(target.file_name().unwrap_or_default());
-            name.push(format!(".{}.{number}", process::id()));
-            let path = target.with_file_name(name);
-            match File::create_new(&path) {
-                Ok(file) => return Ok(Temporary { path, file }),
-                // Belongs to another thread, or a crash left it behind.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Renames the file to `target`. An existing target is replaced only after the new file is on disk. Without an
-    /// existing target, the system writes the file back later, as for any other copy.
-    fn publish(self, target: &Path) -> io::Result<()> {
-        if target.exists() {
-            self.file.sync_all()?;
-        }
-        fs::rename(&self.path, target)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Fails after a rename, because the temporary name no longer exists.
-        let _ = fs::remove_file(&self.path);
-    }
 }
