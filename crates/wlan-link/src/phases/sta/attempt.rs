@@ -13,8 +13,8 @@ use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::outbox::Destination;
 use super::super::{Credentials, GROUPS, Installed, sae_config, sae_failure};
 use super::{
-    Cause, Found, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN,
-    Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
+    Cause, Found, Joined, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome,
+    PROBE_AGAIN, Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
 };
 use crate::plane::Endpoint;
 
@@ -268,7 +268,7 @@ impl Station {
                 };
                 self.outbox.send_request(found.destination(), body);
             }
-            State::Searching { .. } | State::Proving { .. } | State::Joined { .. } => {}
+            State::Searching { .. } | State::Proving { .. } | State::Joined(_) => {}
         }
     }
 
@@ -462,7 +462,7 @@ impl Station {
         if let Some(pdu) = early {
             let _ = supplicant.receive(&pdu, false, now, rng);
         }
-        self.state = State::Joined {
+        self.state = State::Joined(Joined {
             found,
             supplicant,
             began: self.started,
@@ -471,7 +471,7 @@ impl Station {
             refused: false,
             session: None,
             eap: None,
-        };
+        });
     }
 
     /// The PMK after an Association Response with these elements.

@@ -29,17 +29,12 @@ impl Station {
             State::Proving { found, .. } if frame.transmitter == found.bssid => {
                 self.early_message(pdu, rng);
             }
-            State::Joined {
-                found,
-                supplicant,
-                session,
-                ..
-            } if frame.transmitter == found.bssid => {
-                if let (true, Some(session)) = (frame.protected, session) {
+            State::Joined(joined) if frame.transmitter == joined.found.bssid => {
+                if let (true, Some(session)) = (frame.protected, &mut joined.session) {
                     session.liveness.hear(now);
                 }
                 // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
-                let _ = supplicant.receive(pdu, frame.protected, now, rng);
+                let _ = joined.supplicant.receive(pdu, frame.protected, now, rng);
             }
             _ => {}
         }
@@ -48,12 +43,7 @@ impl Station {
     /// Processes a sealed management frame.
     pub(super) fn protected(&mut self, from: MacAddr, body: &Body<'_>) {
         let now = self.now;
-        let State::Joined {
-            found,
-            session: Some(session),
-            ..
-        } = &mut self.state
-        else {
+        let Some((found, session)) = self.state.session() else {
             return;
         };
         if from != found.bssid {
@@ -83,12 +73,7 @@ impl Station {
 
     /// Records the outcome of [`Action::Assign`]: the addresses that the device has now, or why the host refused them.
     pub fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
-        let State::Joined {
-            found,
-            session: Some(session),
-            ..
-        } = &mut self.state
-        else {
+        let Some((found, session)) = self.state.session() else {
             return;
         };
         let (outcome, text) = match outcome {
@@ -113,11 +98,7 @@ impl Station {
 
     /// Records that the host has removed the addresses of the device, and why.
     pub fn note_withdrawn(&mut self, why: &str) {
-        if let State::Joined {
-            session: Some(session),
-            ..
-        } = &mut self.state
-        {
+        if let Some((_, session)) = self.state.session() {
             session.addresses = Vec::new();
         }
         let bssid = self.found().map(|found| found.bssid);
@@ -129,21 +110,13 @@ impl Station {
     /// During a handshake, only records the claim, as the possible reason of a failure.
     pub(super) fn query_session(&mut self, from: MacAddr, endpoint: Endpoint, why: u16) {
         let now = self.now;
-        if let State::Joined {
-            found,
-            refused,
-            session: None,
-            ..
-        } = &mut self.state
-            && (found.bssid, found.endpoint) == (from, endpoint)
+        if let Some(joined) = self.state.joined()
+            && joined.session.is_none()
+            && (joined.found.bssid, joined.found.endpoint) == (from, endpoint)
         {
-            *refused |= why == reason::HANDSHAKE;
+            joined.refused |= why == reason::HANDSHAKE;
         }
-        if let State::Joined {
-            found,
-            session: Some(session),
-            ..
-        } = &mut self.state
+        if let Some((found, session)) = self.state.session()
             && found.bssid == from
             && self.query_budget.take(now).is_some()
         {
@@ -157,11 +130,7 @@ impl Station {
     /// Detects a restart of the access point: its timestamp went back.
     pub(super) fn note_clock(&mut self, bssid: MacAddr, timestamp_us: u64) {
         let now = self.now;
-        if let State::Joined {
-            found,
-            session: Some(session),
-            ..
-        } = &mut self.state
+        if let Some((found, session)) = self.state.session()
             && found.bssid == bssid
         {
             if timestamp_us < found.timestamp_us && self.query_budget.take(now).is_some() {
@@ -178,24 +147,18 @@ impl Station {
     pub(super) fn keep_up(&mut self) {
         let now = self.now;
         let common = &self.settings.common;
-        let State::Joined {
-            supplicant,
-            session,
-            eap,
-            ..
-        } = &mut self.state
-        else {
+        let Some(joined) = self.state.joined() else {
             return;
         };
-        supplicant.timeout(now);
+        joined.supplicant.timeout(now);
         // Unanswered: the access point ends the session if it insists on the authentication.
-        eap.take_if(|eap| now >= eap.until);
-        let Some(session) = session else {
+        joined.eap.take_if(|eap| now >= eap.until);
+        let Some(session) = &mut joined.session else {
             return;
         };
         if now >= session.rekey_at {
             session.rekey_at = now + common.rekey_after;
-            supplicant.request_rekey(true);
+            joined.supplicant.request_rekey(true);
         }
         let again = session.due_address_request(now);
         let asked = session.liveness.poll(common.keep_alive, now);
@@ -217,28 +180,29 @@ impl Station {
 
     /// Performs the outputs of the handshakes.
     pub(super) fn drain(&mut self) {
-        while let State::Joined { supplicant, .. } = &mut self.state {
-            let Some(output) = supplicant.poll_output() else {
-                return;
-            };
+        while let Some(output) = self
+            .state
+            .joined()
+            .and_then(|joined| joined.supplicant.poll_output())
+        {
             self.perform(output);
         }
     }
 
     fn perform(&mut self, output: Output) {
-        let State::Joined { found, keys, .. } = &mut self.state else {
+        let Some(joined) = self.state.joined() else {
             return;
         };
         match output {
             Output::Send { to, packet, sealed } => self.outbox.push(Action::Eapol {
                 peer: to,
-                to: found.endpoint,
+                to: joined.found.endpoint,
                 protected: sealed,
                 pdu: packet,
             }),
             Output::InstallPairwise { peer, .. } => self.install(peer, output),
             Output::Retire { .. } => {
-                let action = keys.action(output);
+                let action = joined.keys.action(output);
                 self.outbox.extend(action);
             }
             Output::Established { .. } => self.established(),
@@ -253,23 +217,17 @@ impl Station {
 
     /// Installs a pairwise key. The first one admits the access point to the data plane.
     fn install(&mut self, peer: MacAddr, output: Output) {
-        let State::Joined {
-            found,
-            keys,
-            admitted,
-            ..
-        } = &mut self.state
-        else {
+        let Some(joined) = self.state.joined() else {
             return;
         };
-        if !std::mem::replace(admitted, true) {
+        if !std::mem::replace(&mut joined.admitted, true) {
             self.outbox.push(Action::Admit {
                 peer,
-                endpoint: found.endpoint,
+                endpoint: joined.found.endpoint,
                 networks: Vec::new(),
             });
         }
-        let action = keys.action(output);
+        let action = joined.keys.action(output);
         let is_new = matches!(
             action,
             Some(Action::Install {
@@ -287,47 +245,37 @@ impl Station {
         // Normally the access point renews keys; the station requests a rekey later if that does not happen.
         let after = self.settings.common.rekey_after;
         let now = self.now;
-        if let State::Joined {
-            session: Some(session),
-            ..
-        } = &mut self.state
-        {
+        if let Some((_, session)) = self.state.session() {
             session.rekey_at = now + after + after / 4;
         }
     }
 
     fn established(&mut self) {
         let (now, common) = (self.now, &self.settings.common);
-        let State::Joined {
-            found,
-            began,
-            session,
-            ..
-        } = &mut self.state
-        else {
+        let Some(joined) = self.state.joined() else {
             return;
         };
-        let bssid = found.bssid;
-        if session.is_some() {
+        let bssid = joined.found.bssid;
+        if joined.session.is_some() {
             let text = "new pairwise key";
             return self
                 .outbox
                 .log_session(now, Phase::Keys, Outcome::Progress, Some(bssid), text);
         }
-        let suite = found.association.pairwise;
+        let suite = joined.found.association.pairwise;
         let mut liveness = Liveness::new(now);
         liveness.hear(now);
         self.token = self.token.wrapping_add(1);
         let wants_addresses = common.kind == crate::plane::Kind::Ip;
         let request = Repeated { next: now, tries: 0 };
-        *session = Some(Session {
+        joined.session = Some(Session {
             suite,
             liveness,
             rekey_at: now + common.rekey_after + common.rekey_after / 4,
             addresses: Vec::new(),
             asking: wants_addresses.then_some((self.token, request)),
         });
-        let took = now.saturating_sub(*began);
+        let took = now.saturating_sub(joined.began);
         let text = format!(
             "connected with {} and {}, {:.1} ms after discovery",
             common.credentials.akm().name(),
@@ -342,15 +290,15 @@ impl Station {
     }
 
     fn failed(&mut self, reason: Failure) {
-        let State::Joined { session, refused, .. } = &self.state else {
+        let Some(joined) = self.state.joined() else {
             return;
         };
-        if session.is_some() {
+        if joined.session.is_some() {
             return self.leave(Outcome::Failed, &reason.to_string());
         }
         // Silence after message 2 may be packet loss. After SAE, both ends have the same PMK.
         let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
-        let wrong = reason == Failure::WrongKey && *refused && is_psk;
+        let wrong = reason == Failure::WrongKey && joined.refused && is_psk;
         let text = match reason {
             Failure::WrongKey if wrong => {
                 "wrong passphrase: the access point has a different one (IEEE Std 802.11-2020 12.7.6.3)"
@@ -369,19 +317,14 @@ impl Station {
     }
 
     fn send_action(&mut self, content: &Protected) {
-        if let State::Joined { found, .. } = &self.state {
-            self.outbox.send_action(found.destination(), content);
+        if let Some(joined) = self.state.joined() {
+            self.outbox.send_action(joined.found.destination(), content);
         }
     }
 
     /// Tells the access point that the session is over.
     pub(super) fn farewell(&mut self, reason: u16) {
-        if let State::Joined {
-            found,
-            session: Some(_),
-            ..
-        } = &self.state
-        {
+        if let Some((found, _)) = self.state.session() {
             self.outbox
                 .send_sealed(found.destination(), frames::deauthentication(reason));
         }
@@ -389,14 +332,10 @@ impl Station {
 
     /// Ends the session and returns to discovery.
     pub(super) fn leave(&mut self, outcome: Outcome, why: &str) {
-        let State::Joined { found, session, .. } = &self.state else {
-            self.state = searching(self.now);
-            return;
-        };
-        let (bssid, had_session) = (found.bssid, session.is_some());
+        let session_with = self.state.session().map(|(found, _)| found.bssid);
         self.remove();
         self.state = searching(self.now);
-        if had_session {
+        if let Some(bssid) = session_with {
             self.outbox
                 .log_session(self.now, Phase::Termination, outcome, Some(bssid), why);
         }
@@ -404,13 +343,8 @@ impl Station {
 
     /// Removes the keys.
     fn remove(&mut self) {
-        if let State::Joined {
-            found,
-            admitted: true,
-            ..
-        } = &self.state
-        {
-            let peer = found.bssid;
+        if let Some(joined) = self.state.joined().filter(|joined| joined.admitted) {
+            let peer = joined.found.bssid;
             self.outbox.push(Action::Remove { peer });
         }
     }

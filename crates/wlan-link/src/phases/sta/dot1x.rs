@@ -9,7 +9,7 @@ use wlan_eap::{Msk, Peer, eapol};
 use wlan_frames::MacAddr;
 use wlan_rsn::{Pmk, pmkid};
 
-use super::{Action, Outcome, Phase, Prospect, Repeated, State, Station};
+use super::{Action, Joined, Outcome, Phase, Prospect, Repeated, State, Station};
 use crate::plane::ControlFrame;
 
 /// Interval of EAPOL-Start while the access point sends no Request.
@@ -88,12 +88,12 @@ impl Station {
                 let bssid = found.bssid;
                 self.converse(bssid, false, packet, rng);
             }
-            State::Joined {
+            State::Joined(Joined {
                 found,
                 session: Some(session),
                 eap,
                 ..
-            } if frame.transmitter == found.bssid && frame.protected => {
+            }) if frame.transmitter == found.bssid && frame.protected => {
                 session.liveness.hear(now);
                 if let (None, Some(settings)) = (&eap, &self.settings.eap) {
                     *eap = Some(Box::new(Conversation::new(settings.clone(), now)));
@@ -110,11 +110,11 @@ impl Station {
         let now = self.now;
         let (found, eap) = match &mut self.state {
             State::Proving { found, eap } => (&*found, eap),
-            State::Joined {
+            State::Joined(Joined {
                 found,
                 eap: Some(eap),
                 ..
-            } => (&*found, eap),
+            }) => (&*found, eap),
             _ => return,
         };
         let had_msk = eap.peer.msk().is_some();
@@ -147,8 +147,8 @@ impl Station {
             (None, _) => {}
             (Some(Ok(())), false) => self.proved(rng),
             (Some(Ok(())), true) => {
-                if let State::Joined { eap, .. } = &mut self.state {
-                    *eap = None;
+                if let Some(joined) = self.state.joined() {
+                    joined.eap = None;
                 }
                 let text = "the authentication server accepts this station again";
                 self.outbox
@@ -181,8 +181,9 @@ impl Station {
     /// Uses the PMK of an authentication during the session in the next handshake.
     fn renew(&mut self, bssid: MacAddr, msk: &Msk) {
         let pmk = self.pmk_of(bssid, msk);
-        if let State::Joined { supplicant, .. } = &mut self.state {
-            supplicant
+        if let Some(joined) = self.state.joined() {
+            joined
+                .supplicant
                 .replace_pmk(pmk)
                 .expect("every PMK of 802.1X has 32 octets");
         }

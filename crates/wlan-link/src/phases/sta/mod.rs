@@ -147,18 +147,36 @@ enum State {
     /// 802.1X, by the authentication server.
     Proving { found: Found, eap: Box<Conversation> },
     /// Handshake in progress, then data.
-    Joined {
-        found: Found,
-        supplicant: Box<Supplicant>,
-        began: Duration,
-        keys: Installed,
-        admitted: bool,
-        /// An unprotected frame claimed that the MIC of message 2 was wrong.
-        refused: bool,
-        session: Option<Session>,
-        /// A conversation with the authentication server during the session.
-        eap: Option<Box<Conversation>>,
-    },
+    Joined(Joined),
+}
+
+impl State {
+    fn joined(&mut self) -> Option<&mut Joined> {
+        match self {
+            State::Joined(joined) => Some(joined),
+            _ => None,
+        }
+    }
+
+    /// The session, and its access point.
+    fn session(&mut self) -> Option<(&mut Found, &mut Session)> {
+        let joined = self.joined()?;
+        Some((&mut joined.found, joined.session.as_mut()?))
+    }
+}
+
+/// A station that the access point has associated.
+struct Joined {
+    found: Found,
+    supplicant: Box<Supplicant>,
+    began: Duration,
+    keys: Installed,
+    admitted: bool,
+    /// An unprotected frame claimed that the MIC of message 2 was wrong.
+    refused: bool,
+    session: Option<Session>,
+    /// A conversation with the authentication server during the session.
+    eap: Option<Box<Conversation>>,
 }
 
 struct Session {
@@ -281,15 +299,10 @@ impl Station {
             State::Authenticating { sae: Some(sae), .. } => sae.deadline().unwrap_or(self.now),
             State::Authenticating { request, .. } | State::Associating { request, .. } => request.next,
             State::Proving { eap, .. } => eap.due(),
-            State::Joined {
-                supplicant,
-                session,
-                eap,
-                ..
-            } => {
+            State::Joined(joined) => {
                 let keep_alive = self.settings.common.keep_alive;
-                let handshake = supplicant.next_timeout(self.now);
-                let session = session.iter().flat_map(|session| {
+                let handshake = joined.supplicant.next_timeout(self.now);
+                let session = joined.session.iter().flat_map(|session| {
                     let asking = session.asking.as_ref().map(|(_, repeated)| repeated.next);
                     [
                         Some(session.liveness.due(keep_alive)),
@@ -297,7 +310,7 @@ impl Station {
                         asking,
                     ]
                 });
-                let eap = eap.as_ref().map(|eap| eap.until);
+                let eap = joined.eap.as_ref().map(|eap| eap.until);
                 let all = session.flatten().chain(handshake).chain(eap);
                 // Without any deadline the machine would stop.
                 all.min().unwrap_or(self.now)
@@ -311,18 +324,14 @@ impl Station {
     pub fn observe(&mut self, traffic: &[Traffic], now: Duration) {
         self.at(now);
         let limit = self.settings.common.rekey_packets;
-        if let State::Joined {
-            found,
-            supplicant,
-            session: Some(session),
-            ..
-        } = &mut self.state
+        if let Some(joined) = self.state.joined()
+            && let Some(session) = &mut joined.session
         {
-            for seen in traffic.iter().filter(|seen| seen.peer == found.bssid) {
+            for seen in traffic.iter().filter(|seen| seen.peer == joined.found.bssid) {
                 session.liveness.count(seen.received, self.now);
                 // A request without an answer is repeated.
                 if seen.packet_numbers_used >= limit && self.rekey_budget.take(self.now).is_some() {
-                    supplicant.request_rekey(true);
+                    joined.supplicant.request_rekey(true);
                 }
             }
         }
@@ -336,7 +345,7 @@ impl Station {
             State::Searching { .. } => self.search(rng),
             State::Authenticating { .. } | State::Associating { .. } => self.press_on(rng),
             State::Proving { .. } => self.keep_proving(),
-            State::Joined { .. } => self.keep_up(),
+            State::Joined(_) => self.keep_up(),
         }
         self.drain();
     }
@@ -384,10 +393,14 @@ impl Station {
             State::Authenticating { found, .. }
             | State::Associating { found, .. }
             | State::Proving { found, .. } => (Phase::Authentication, Some(found), None),
-            State::Joined {
-                found, session: None, ..
-            } => (Phase::Keys, Some(found), None),
-            State::Joined { found, session, .. } => (Phase::Data, Some(found), session.as_ref()),
+            State::Joined(Joined { found, session, .. }) => {
+                let phase = if session.is_some() {
+                    Phase::Data
+                } else {
+                    Phase::Keys
+                };
+                (phase, Some(found), session.as_ref())
+            }
         };
         StaState {
             phase,
@@ -412,7 +425,7 @@ impl Station {
             State::Authenticating { found, .. }
             | State::Associating { found, .. }
             | State::Proving { found, .. }
-            | State::Joined { found, .. } => Some(found),
+            | State::Joined(Joined { found, .. }) => Some(found),
         }
     }
 
