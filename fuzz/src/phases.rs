@@ -5,7 +5,7 @@ use std::time::Duration;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_link::phases::{
-    AccessPoint, Action, Addressing, ApSettings, Credentials, Settings, StaSettings, Station,
+    AccessPoint, Action, Addressing, ApSettings, Credentials, Machine as _, Settings, StaSettings, Station,
 };
 use wlan_link::plane::{ControlBody, ControlFrame, Direction, Endpoint, Kind};
 use wlan_rsn::{Key, Pmk};

@@ -36,10 +36,10 @@ use wlan_host::os_error::words;
 
 use crate::lock::lock;
 use crate::phases::{
-    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, Prefix, RadiusSettings, StaSettings,
+    AccessPoint, Action, ApSettings, End, Event, MemberState, Outcome, Phase, RadiusSettings, StaSettings,
     StaState, Station, Traffic,
 };
-use crate::plane::{ControlFrame, Endpoint, Handle, Kind, Link, LinkError, Role, Running, TableError};
+use crate::plane::{Endpoint, Handle, Kind, Link, LinkError, Role, Running, TableError};
 use crate::privileges::{
     Capability, OWN_USER, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
 };
@@ -87,12 +87,6 @@ impl DaemonError {
             source,
         }
     }
-}
-
-/// The state machine of either role.
-enum Machine {
-    Ap(Box<AccessPoint>),
-    Sta(Box<Station>),
 }
 
 /// The state that the status socket reports.
@@ -191,7 +185,7 @@ fn create_machine(
     link: &Link,
     device: &mut Device,
     rng: &mut dyn CryptoRng,
-) -> Result<Machine, DaemonError> {
+) -> Result<End, DaemonError> {
     Ok(match config.ap_addressing() {
         Some(addressing) => {
             let assigned = device.assign(addressing.own());
@@ -214,7 +208,7 @@ fn create_machine(
             };
             let machine = AccessPoint::new(settings, rng)
                 .map_err(|error| DaemonError::Config(ConfigError::of(path, &error.to_string())))?;
-            Machine::Ap(Box::new(machine))
+            End::Ap(Box::new(machine))
         }
         None => {
             let settings = StaSettings {
@@ -238,7 +232,7 @@ fn create_machine(
                     .set_up(false)
                     .map_err(DaemonError::system(format!("device {}", config.device)))?;
             }
-            Machine::Sta(Box::new(Station::new(settings)))
+            End::Sta(Box::new(Station::new(settings)))
         }
     })
 }
@@ -254,7 +248,7 @@ fn framed_mtu_b(link: &Link) -> u32 {
 fn give_up_privileges(
     config: &Config,
     user: Option<UserIds>,
-    machine: &Machine,
+    machine: &End,
 ) -> Result<Option<PrivilegeError>, PrivilegeError> {
     let stays_root = match user.map(become_user) {
         None | Some(Ok(())) => None,
@@ -262,8 +256,8 @@ fn give_up_privileges(
         Some(Err(error)) => return Err(error),
     };
     keep_capabilities(match machine {
-        Machine::Ap(_) => &[],
-        Machine::Sta(_) => &[Capability::CAP_NET_ADMIN],
+        End::Ap(_) => &[],
+        End::Sta(_) => &[Capability::CAP_NET_ADMIN],
     })?;
     Ok(stays_root)
 }
@@ -287,7 +281,7 @@ struct Plane {
 }
 
 impl Plane {
-    fn serve(&mut self, mut machine: Machine, running: &Running, rng: &mut UnwrapErr<SysRng>) {
+    fn serve(&mut self, mut machine: End, running: &Running, rng: &mut UnwrapErr<SysRng>) {
         let start = clock();
         let answers = match self
             .radius
@@ -359,7 +353,7 @@ impl Plane {
         traffic.collect()
     }
 
-    fn perform(&mut self, machine: &mut Machine) {
+    fn perform(&mut self, machine: &mut End) {
         let mut is_news = false;
         while let Some(action) = machine.poll_action() {
             is_news |= matches!(action, Action::Tell(_));
@@ -449,8 +443,8 @@ impl Plane {
     }
 
     /// Removes the addresses of a station if they overlap a network that its host has meanwhile.
-    fn withdraw_addresses(&mut self, machine: &mut Machine) {
-        if let Machine::Sta(station) = machine
+    fn withdraw_addresses(&mut self, machine: &mut End) {
+        if let End::Sta(station) = machine
             && let Some(why) = self.accepted.withdraw(&mut self.device)
         {
             station.note_withdrawn(&why);
@@ -487,14 +481,14 @@ impl Plane {
         eprintln!("airtoll link {}: {line}", self.name);
     }
 
-    fn show(&self, machine: &Machine) {
+    fn show(&self, machine: &End) {
         let mut shown = lock(&self.shared.shown);
         match machine {
-            Machine::Ap(ap) => {
+            End::Ap(ap) => {
                 shown.established = ap.connections();
                 shown.members = Some(ap.members());
             }
-            Machine::Sta(station) => {
+            End::Sta(station) => {
                 let state = station.state();
                 shown.established = state.connections;
                 shown.station = Some(state);
@@ -505,80 +499,4 @@ impl Plane {
 
 fn now_since(start: Duration) -> Duration {
     clock().saturating_sub(start)
-}
-
-impl Machine {
-    fn poll_action(&mut self) -> Option<Action> {
-        match self {
-            Machine::Ap(ap) => ap.poll_action(),
-            Machine::Sta(station) => station.poll_action(),
-        }
-    }
-
-    fn next_timeout(&self) -> Duration {
-        match self {
-            Machine::Ap(ap) => ap.next_timeout(),
-            Machine::Sta(station) => station.next_timeout(),
-        }
-    }
-
-    fn note_group_packets(&mut self, used: u64) {
-        match self {
-            Machine::Ap(ap) => ap.note_group_packets(used),
-            // Stations seal nothing with a group key.
-            Machine::Sta(_) => {}
-        }
-    }
-
-    fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut UnwrapErr<SysRng>) {
-        match self {
-            Machine::Ap(ap) => ap.observe(traffic, now, rng),
-            Machine::Sta(station) => station.observe(traffic, now),
-        }
-    }
-
-    fn timeout(&mut self, now: Duration, rng: &mut UnwrapErr<SysRng>) {
-        match self {
-            Machine::Ap(ap) => ap.timeout(now, rng),
-            Machine::Sta(station) => station.timeout(now, rng),
-        }
-    }
-
-    fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut UnwrapErr<SysRng>) {
-        match self {
-            Machine::Ap(ap) => ap.receive(frame, now, rng),
-            Machine::Sta(station) => station.receive(frame, now, rng),
-        }
-    }
-
-    fn radius(&mut self, datagram: &[u8], now: Duration, rng: &mut UnwrapErr<SysRng>) {
-        match self {
-            Machine::Ap(ap) => ap.radius(datagram, now, rng),
-            // Only access points have a RADIUS client.
-            Machine::Sta(_) => {}
-        }
-    }
-
-    fn stranger(&mut self, stranger: MacAddr, from: Endpoint, now: Duration) {
-        match self {
-            Machine::Ap(ap) => ap.stranger(stranger, from, now),
-            // Only access points answer unknown transmitters.
-            Machine::Sta(_) => {}
-        }
-    }
-
-    fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
-        match self {
-            // Access points have their addresses from their configuration.
-            Machine::Ap(_) => {}
-            Machine::Sta(station) => station.note_assigned(outcome),
-        }
-    }
-
-    fn shut_down(&mut self) {
-        match self {
-            Machine::Ap(ap) => ap.shut_down(),
-            Machine::Sta(station) => station.shut_down(),
-        }
-    }
 }

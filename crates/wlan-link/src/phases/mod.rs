@@ -56,9 +56,11 @@ mod sta;
 mod tests;
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand_core::CryptoRng;
 use serde::Serialize;
 use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::MacAddr;
@@ -70,7 +72,76 @@ pub use lease::{Addressing, AddressingError, LISTED, MAX_ADDRESSES, Prefix};
 pub use members::MemberState;
 pub use sta::{StaSettings, StaState, Station};
 
-use crate::plane::{Direction, Endpoint, Kind, Network};
+use crate::plane::{ControlFrame, Direction, Endpoint, Kind, Network};
+
+/// The state machine of one end. An access point does nothing in the methods that only a station requires, and vice versa.
+pub trait Machine {
+    /// The next action. After each call of another method, the caller must call this until it returns `None`.
+    fn poll_action(&mut self) -> Option<Action>;
+
+    /// The latest time for the next call of [`timeout`](Self::timeout).
+    #[must_use]
+    fn next_timeout(&self) -> Duration;
+
+    /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise a peer
+    /// that was heard could be considered gone.
+    fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng);
+
+    /// Processes the passage of time.
+    fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng);
+
+    /// Processes a frame other than data.
+    fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng);
+
+    /// Passes the number of packet numbers used of the access point's installed group key. Must be called before each
+    /// [`receive`](Self::receive) and [`timeout`](Self::timeout), after the actions of the previous call were performed:
+    /// handshake messages carry the number, so that a station that joins refuses older frames (IEEE Std 802.11-2020
+    /// 12.7.6.4).
+    fn note_group_packets(&mut self, _used: u64) {}
+
+    /// Processes sealed frames from a station without a session, for example after a restart. The access point tells the
+    /// station, which decides whether to believe it.
+    fn stranger(&mut self, _station: MacAddr, _from: Endpoint, _now: Duration) {}
+
+    /// Processes a datagram of the access point's authentication server.
+    fn radius(&mut self, _datagram: &[u8], _now: Duration, _rng: &mut dyn CryptoRng) {}
+
+    /// Records the outcome of a station's [`Action::Assign`]: the addresses that the device has now, or why the host refused
+    /// them.
+    fn note_assigned(&mut self, _outcome: Result<Vec<Prefix>, String>) {}
+
+    /// Ends all sessions and notifies the peers.
+    fn shut_down(&mut self);
+}
+
+/// The state machine of either end.
+#[derive(Debug)]
+pub enum End {
+    /// An access point.
+    Ap(Box<AccessPoint>),
+    /// A station.
+    Sta(Box<Station>),
+}
+
+impl Deref for End {
+    type Target = dyn Machine;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            End::Ap(ap) => &**ap,
+            End::Sta(station) => &**station,
+        }
+    }
+}
+
+impl DerefMut for End {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            End::Ap(ap) => &mut **ap,
+            End::Sta(station) => &mut **station,
+        }
+    }
+}
 
 /// An action that the caller of a state machine must perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +221,7 @@ pub enum Action {
         peer: MacAddr,
     },
     /// Decide whether the host accepts these addresses, set those of the device to them or to none, and pass the outcome to
-    /// [`Station::note_assigned`]. They outlast the session, so that connections over the link survive a reconnect, and
+    /// [`Machine::note_assigned`]. They outlast the session, so that connections over the link survive a reconnect, and
     /// their packets take no other route meanwhile.
     Assign(Vec<Prefix>),
     /// Send a datagram to the authentication server.

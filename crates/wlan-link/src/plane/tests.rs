@@ -22,7 +22,7 @@ use super::source::Source;
 use super::table::{Direction, Network, Published, View};
 use super::waiting::{ControlBody, Waiting};
 use super::wire::{ETHERNET_B, End, Kind, Role, Tid};
-use crate::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Settings};
+use crate::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Machine as _, Settings};
 
 mod groups;
 mod keys;

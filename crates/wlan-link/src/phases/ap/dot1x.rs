@@ -10,15 +10,6 @@ use super::super::joins::{Claimant, Join};
 use super::{AccessPoint, Action, JOINING_FOR, Outcome, Phase};
 
 impl AccessPoint {
-    /// Processes a datagram of the authentication server.
-    pub fn radius(&mut self, datagram: &[u8], now: std::time::Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        if let Some(eap) = &mut self.eap {
-            eap.radius(datagram, self.now);
-            self.drain_eap(rng);
-        }
-    }
-
     /// Asks a station to authenticate, if there is an authentication server. Returns false if too many do.
     pub(super) fn start_eap(&mut self, station: Claimant, rng: &mut dyn CryptoRng) -> bool {
         let now = self.now;

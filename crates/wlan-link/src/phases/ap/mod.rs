@@ -27,7 +27,9 @@ use super::lease::Addressing;
 use super::members::{Member, MemberState, session_of};
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Steady};
-use super::{Action, Credentials, GROUPS, Outcome, Phase, Settings, Traffic, sae_config, sae_failure};
+use super::{
+    Action, Credentials, GROUPS, Machine, Outcome, Phase, Settings, Traffic, sae_config, sae_failure,
+};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
 /// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
@@ -42,7 +44,7 @@ const AUTHENTICATING_FOR: Duration = Duration::from_secs(70);
 const SOON: Duration = Duration::from_millis(500);
 /// Interval of the cleanup, and of attempts for which there is no capacity.
 const TICK: Duration = Duration::from_secs(1);
-/// Minimum time between two calls of [`AccessPoint::timeout`], which bounds the cost of the timers of many joins. All
+/// Minimum time between two calls of [`Machine::timeout`], which bounds the cost of the timers of many joins. All
 /// timeouts are much longer.
 const REST: Duration = Duration::from_millis(10);
 
@@ -94,7 +96,7 @@ pub struct AccessPoint {
     next_beacon: Duration,
     next_tick: Duration,
     next_group_rekey: Duration,
-    /// Earliest time for the next call of [`timeout`](Self::timeout).
+    /// Earliest time for the next call of [`Machine::timeout`].
     rests_until: Duration,
     transaction: u16,
     connections: u64,
@@ -174,64 +176,6 @@ impl AccessPoint {
         }
     }
 
-    /// The next action. After each call of another method, the caller must call this until it returns `None`.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        self.outbox.poll()
-    }
-
-    /// The latest time for the next call of [`timeout`](Self::timeout).
-    #[must_use]
-    pub fn next_timeout(&self) -> Duration {
-        let mut due = self.next_tick.min(self.next_group_rekey);
-        if self.settings.beacons_to.is_some() {
-            due = due.min(self.next_beacon);
-        }
-        let machines = [
-            self.authenticator.next_timeout(self.now),
-            self.sae.as_ref().and_then(sae::Parent::deadline),
-            self.eap.as_ref().and_then(PassThrough::next_timeout),
-        ];
-        let keep_alive = self.settings.common.keep_alive;
-        let sessions = self.members.values().map(|member| &member.session);
-        let sessions = sessions.map(|session| {
-            let due = session.liveness.due(keep_alive).min(session.rekey_at);
-            session.authenticate_at.into_iter().fold(due, Duration::min)
-        });
-        due = machines
-            .into_iter()
-            .flatten()
-            .chain(sessions)
-            .fold(due, Duration::min);
-        self.clock.told(due.max(self.rests_until))
-    }
-
-    /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise a
-    /// station that was heard could be considered gone.
-    pub fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        for seen in traffic {
-            let Some(Member { peer, session, .. }) = self.members.get_mut(&seen.peer) else {
-                continue;
-            };
-            session.liveness.count(seen.received, self.now);
-            if seen.packet_numbers_used >= self.settings.common.rekey_packets {
-                self.authenticator.rekey_pairwise(*peer, self.now, rng);
-            }
-        }
-        self.drain();
-    }
-
-    /// Passes the number of packet numbers used of the installed group key. Must be called before each
-    /// [`receive`](Self::receive) and [`timeout`](Self::timeout), after the actions of the previous call were performed:
-    /// handshake messages carry the number, so that a station that joins refuses older frames (IEEE Std 802.11-2020
-    /// 12.7.6.4).
-    pub fn note_group_packets(&mut self, used: u64) {
-        self.authenticator.note_group_numbers(used, 0);
-        if used >= self.settings.common.rekey_packets && !self.authenticator.is_rekeying_group() {
-            self.rekey_group_within(SOON);
-        }
-    }
-
     fn rekey_group(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
         if self.authenticator.rekey_group(now, rng) {
@@ -249,38 +193,6 @@ impl AccessPoint {
         self.next_group_rekey = self.next_group_rekey.min(self.now + delay);
     }
 
-    /// Processes the passage of time.
-    pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        let now = self.now;
-        self.rests_until = now + REST;
-        self.authenticator.timeout(now);
-        self.drain();
-        while let Some((peer, reply)) = self.sae.as_mut().and_then(|sae| sae.expire(now)) {
-            self.sae_replied(peer, reply);
-        }
-        if let Some(eap) = &mut self.eap {
-            eap.timeout(now);
-        }
-        self.ask_and_rekey(rng);
-        self.drain_eap(rng);
-        if now >= self.next_group_rekey {
-            self.rekey_group(rng);
-        }
-        if let Some(to) = self.settings.beacons_to
-            && now >= self.next_beacon
-        {
-            self.next_beacon = now + BEACON_EVERY;
-            let elements = self.advertisement();
-            self.outbox
-                .send_beacon(to, microseconds(now), BEACON_TU, &elements);
-        }
-        if now >= self.next_tick {
-            self.next_tick = now + TICK;
-            self.clean_up();
-        }
-    }
-
     /// Gives up the joins whose time is over.
     fn clean_up(&mut self) {
         let joins = self.joins.iter();
@@ -292,61 +204,6 @@ impl AccessPoint {
             self.abandon(claimant);
         }
         self.drain();
-    }
-
-    /// Processes a frame other than data.
-    pub fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        let from = frame.transmitter;
-        if from.is_group() || from == self.settings.common.address {
-            return;
-        }
-        if frame.protected
-            && let Some(session) = session_of(&mut self.members, from)
-        {
-            session.liveness.hear(self.now);
-        }
-        match &frame.body {
-            ControlBody::Eapol(pdu) => self.eapol(frame, pdu, rng),
-            ControlBody::Management(octets) => {
-                let Ok(management) = Management::parse(octets) else {
-                    return;
-                };
-                if management.sa != from {
-                    return;
-                }
-                if frame.protected {
-                    self.protected(from, &management.body);
-                } else {
-                    self.open(claimant(frame), &management, octets, rng);
-                }
-            }
-        }
-        self.drain_eap(rng);
-    }
-
-    /// Processes sealed frames from a station without a session, for example after a restart. Tells the station,
-    /// which decides whether to believe it.
-    pub fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
-        self.at(now);
-        self.class_3(Claimant {
-            address: station,
-            endpoint: from,
-        });
-    }
-
-    /// Ends all sessions and notifies the stations.
-    pub fn shut_down(&mut self) {
-        let joins: Vec<Claimant> = self.joins.keys().copied().collect();
-        for claimant in joins {
-            self.abandon(claimant);
-        }
-        self.drain();
-        let stations: Vec<MacAddr> = self.members.keys().copied().collect();
-        for station in stations {
-            self.farewell(station, reason::LEAVING);
-            self.end(station, "the access point shuts down");
-        }
     }
 
     /// The stations with a session.
@@ -415,6 +272,147 @@ impl AccessPoint {
         if let Some(member) = self.members.get(&station) {
             let to = self.destination(member.peer);
             self.outbox.send_sealed(to, frames::deauthentication(reason));
+        }
+    }
+}
+
+impl Machine for AccessPoint {
+    fn poll_action(&mut self) -> Option<Action> {
+        self.outbox.poll()
+    }
+
+    fn next_timeout(&self) -> Duration {
+        let mut due = self.next_tick.min(self.next_group_rekey);
+        if self.settings.beacons_to.is_some() {
+            due = due.min(self.next_beacon);
+        }
+        let machines = [
+            self.authenticator.next_timeout(self.now),
+            self.sae.as_ref().and_then(sae::Parent::deadline),
+            self.eap.as_ref().and_then(PassThrough::next_timeout),
+        ];
+        let keep_alive = self.settings.common.keep_alive;
+        let sessions = self.members.values().map(|member| &member.session);
+        let sessions = sessions.map(|session| {
+            let due = session.liveness.due(keep_alive).min(session.rekey_at);
+            session.authenticate_at.into_iter().fold(due, Duration::min)
+        });
+        due = machines
+            .into_iter()
+            .flatten()
+            .chain(sessions)
+            .fold(due, Duration::min);
+        self.clock.told(due.max(self.rests_until))
+    }
+
+    fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        for seen in traffic {
+            let Some(Member { peer, session, .. }) = self.members.get_mut(&seen.peer) else {
+                continue;
+            };
+            session.liveness.count(seen.received, self.now);
+            if seen.packet_numbers_used >= self.settings.common.rekey_packets {
+                self.authenticator.rekey_pairwise(*peer, self.now, rng);
+            }
+        }
+        self.drain();
+    }
+
+    fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        let now = self.now;
+        self.rests_until = now + REST;
+        self.authenticator.timeout(now);
+        self.drain();
+        while let Some((peer, reply)) = self.sae.as_mut().and_then(|sae| sae.expire(now)) {
+            self.sae_replied(peer, reply);
+        }
+        if let Some(eap) = &mut self.eap {
+            eap.timeout(now);
+        }
+        self.ask_and_rekey(rng);
+        self.drain_eap(rng);
+        if now >= self.next_group_rekey {
+            self.rekey_group(rng);
+        }
+        if let Some(to) = self.settings.beacons_to
+            && now >= self.next_beacon
+        {
+            self.next_beacon = now + BEACON_EVERY;
+            let elements = self.advertisement();
+            self.outbox
+                .send_beacon(to, microseconds(now), BEACON_TU, &elements);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.clean_up();
+        }
+    }
+
+    fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        let from = frame.transmitter;
+        if from.is_group() || from == self.settings.common.address {
+            return;
+        }
+        if frame.protected
+            && let Some(session) = session_of(&mut self.members, from)
+        {
+            session.liveness.hear(self.now);
+        }
+        match &frame.body {
+            ControlBody::Eapol(pdu) => self.eapol(frame, pdu, rng),
+            ControlBody::Management(octets) => {
+                let Ok(management) = Management::parse(octets) else {
+                    return;
+                };
+                if management.sa != from {
+                    return;
+                }
+                if frame.protected {
+                    self.protected(from, &management.body);
+                } else {
+                    self.open(claimant(frame), &management, octets, rng);
+                }
+            }
+        }
+        self.drain_eap(rng);
+    }
+
+    fn note_group_packets(&mut self, used: u64) {
+        self.authenticator.note_group_numbers(used, 0);
+        if used >= self.settings.common.rekey_packets && !self.authenticator.is_rekeying_group() {
+            self.rekey_group_within(SOON);
+        }
+    }
+
+    fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
+        self.at(now);
+        self.class_3(Claimant {
+            address: station,
+            endpoint: from,
+        });
+    }
+
+    fn radius(&mut self, datagram: &[u8], now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        if let Some(eap) = &mut self.eap {
+            eap.radius(datagram, self.now);
+            self.drain_eap(rng);
+        }
+    }
+
+    fn shut_down(&mut self) {
+        let joins: Vec<Claimant> = self.joins.keys().copied().collect();
+        for claimant in joins {
+            self.abandon(claimant);
+        }
+        self.drain();
+        let stations: Vec<MacAddr> = self.members.keys().copied().collect();
+        for station in stations {
+            self.farewell(station, reason::LEAVING);
+            self.end(station, "the access point shuts down");
         }
     }
 }

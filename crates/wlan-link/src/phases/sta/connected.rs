@@ -7,7 +7,6 @@ use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
 
 use super::super::frames::{self, Protected, reason};
-use super::super::lease::Prefix;
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction, group_action};
 use super::{Outcome, Phase, Prospect, Repeated, Session, State, Station, searching};
@@ -69,31 +68,6 @@ impl Station {
             },
             _ => {}
         }
-    }
-
-    /// Records the outcome of [`Action::Assign`]: the addresses that the device has now, or why the host refused them.
-    pub fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
-        let Some((found, session)) = self.state.session() else {
-            return;
-        };
-        let (outcome, text) = match outcome {
-            Ok(addresses) => {
-                let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-                session.addresses = addresses;
-                let text = match &texts[..] {
-                    [] => "the access point assigns no addresses".to_owned(),
-                    all => format!("assigned addresses {}", all.join(", ")),
-                };
-                (Outcome::Progress, text)
-            }
-            Err(why) => {
-                session.addresses = Vec::new();
-                (Outcome::Failed, format!("refused the assigned addresses: {why}"))
-            }
-        };
-        let bssid = found.bssid;
-        self.outbox
-            .log_session(self.now, Phase::Data, outcome, Some(bssid), text);
     }
 
     /// Records that the host has removed the addresses of the device, and why.

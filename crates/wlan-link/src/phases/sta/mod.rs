@@ -33,7 +33,7 @@ use super::lease::Prefix;
 use super::members::as_text;
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Liveness, Steady};
-use super::{Action, Installed, Outcome, Phase, Settings, Traffic};
+use super::{Action, Installed, Machine, Outcome, Phase, Settings, Traffic};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 use dot1x::Conversation;
 
@@ -260,7 +260,7 @@ impl std::fmt::Debug for Station {
 }
 
 impl Station {
-    /// Creates a station, which starts discovery at its first [`timeout`](Self::timeout).
+    /// Creates a station, which starts discovery at its first [`Machine::timeout`].
     #[must_use]
     pub fn new(settings: StaSettings) -> Self {
         let outbox = Outbox::new(
@@ -281,108 +281,6 @@ impl Station {
             rekey_budget: Budget::new(1, Duration::from_secs(1)),
             outbox,
         }
-    }
-
-    /// The next action. After each call of another method, the caller must call this until it returns `None`.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        self.outbox.poll()
-    }
-
-    /// The latest time for the next call of [`timeout`](Self::timeout).
-    #[must_use]
-    pub fn next_timeout(&self) -> Duration {
-        let due = match &self.state {
-            State::Searching { since, probe, told } => {
-                let line = (!told).then_some(*since + NOT_FOUND_AFTER);
-                line.into_iter().fold(probe.next, Duration::min)
-            }
-            State::Authenticating { sae: Some(sae), .. } => sae.deadline().unwrap_or(self.now),
-            State::Authenticating { request, .. } | State::Associating { request, .. } => request.next,
-            State::Proving { eap, .. } => eap.due(),
-            State::Joined(joined) => {
-                let keep_alive = self.settings.common.keep_alive;
-                let handshake = joined.supplicant.next_timeout(self.now);
-                let session = joined.session.iter().flat_map(|session| {
-                    let asking = session.asking.as_ref().map(|(_, repeated)| repeated.next);
-                    [
-                        Some(session.liveness.due(keep_alive)),
-                        Some(session.rekey_at),
-                        asking,
-                    ]
-                });
-                let eap = joined.eap.as_ref().map(|eap| eap.until);
-                let all = session.flatten().chain(handshake).chain(eap);
-                // Without any deadline the machine would stop.
-                all.min().unwrap_or(self.now)
-            }
-        };
-        self.clock.told(due)
-    }
-
-    /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise an
-    /// access point that was heard could be considered gone.
-    pub fn observe(&mut self, traffic: &[Traffic], now: Duration) {
-        self.at(now);
-        let limit = self.settings.common.rekey_packets;
-        if let Some(joined) = self.state.joined()
-            && let Some(session) = &mut joined.session
-        {
-            for seen in traffic.iter().filter(|seen| seen.peer == joined.found.bssid) {
-                session.liveness.count(seen.received, self.now);
-                // A request without an answer is repeated.
-                if seen.packet_numbers_used >= limit && self.rekey_budget.take(self.now).is_some() {
-                    joined.supplicant.request_rekey(true);
-                }
-            }
-        }
-        self.drain();
-    }
-
-    /// Processes the passage of time.
-    pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        match &self.state {
-            State::Searching { .. } => self.search(rng),
-            State::Authenticating { .. } | State::Associating { .. } => self.press_on(rng),
-            State::Proving { .. } => self.keep_proving(),
-            State::Joined(_) => self.keep_up(),
-        }
-        self.drain();
-    }
-
-    /// Processes a frame other than data.
-    pub fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
-        self.at(now);
-        match &frame.body {
-            ControlBody::Eapol(pdu) => self.eapol(frame, pdu, rng),
-            ControlBody::Management(octets) if frame.protected => {
-                if let Ok(management) = Management::parse(octets)
-                    && management.sa == frame.transmitter
-                {
-                    self.protected(frame.transmitter, &management.body);
-                }
-            }
-            ControlBody::Management(octets) => {
-                if let Ok(beacon) = Beacon::parse(octets) {
-                    self.heard(
-                        beacon.bssid,
-                        frame.endpoint,
-                        beacon.timestamp_us,
-                        beacon.elements,
-                        rng,
-                    );
-                } else if let Ok(management) = Management::parse(octets) {
-                    self.open(frame.endpoint, &management, octets, rng);
-                }
-            }
-        }
-        self.drain();
-    }
-
-    /// Ends the session and notifies the access point.
-    pub fn shut_down(&mut self) {
-        self.farewell(reason::LEAVING);
-        self.leave(Outcome::Ended, "the station shuts down");
     }
 
     /// The current state.
@@ -432,6 +330,126 @@ impl Station {
     /// Whether frames from here are those of the access point of the attempt or session.
     fn is_from_access_point(&self, endpoint: Endpoint) -> bool {
         self.found().is_some_and(|found| found.endpoint == endpoint)
+    }
+}
+
+impl Machine for Station {
+    fn poll_action(&mut self) -> Option<Action> {
+        self.outbox.poll()
+    }
+
+    fn next_timeout(&self) -> Duration {
+        let due = match &self.state {
+            State::Searching { since, probe, told } => {
+                let line = (!told).then_some(*since + NOT_FOUND_AFTER);
+                line.into_iter().fold(probe.next, Duration::min)
+            }
+            State::Authenticating { sae: Some(sae), .. } => sae.deadline().unwrap_or(self.now),
+            State::Authenticating { request, .. } | State::Associating { request, .. } => request.next,
+            State::Proving { eap, .. } => eap.due(),
+            State::Joined(joined) => {
+                let keep_alive = self.settings.common.keep_alive;
+                let handshake = joined.supplicant.next_timeout(self.now);
+                let session = joined.session.iter().flat_map(|session| {
+                    let asking = session.asking.as_ref().map(|(_, repeated)| repeated.next);
+                    [
+                        Some(session.liveness.due(keep_alive)),
+                        Some(session.rekey_at),
+                        asking,
+                    ]
+                });
+                let eap = joined.eap.as_ref().map(|eap| eap.until);
+                let all = session.flatten().chain(handshake).chain(eap);
+                // Without any deadline the machine would stop.
+                all.min().unwrap_or(self.now)
+            }
+        };
+        self.clock.told(due)
+    }
+
+    fn observe(&mut self, traffic: &[Traffic], now: Duration, _: &mut dyn CryptoRng) {
+        self.at(now);
+        let limit = self.settings.common.rekey_packets;
+        if let Some(joined) = self.state.joined()
+            && let Some(session) = &mut joined.session
+        {
+            for seen in traffic.iter().filter(|seen| seen.peer == joined.found.bssid) {
+                session.liveness.count(seen.received, self.now);
+                // A request without an answer is repeated.
+                if seen.packet_numbers_used >= limit && self.rekey_budget.take(self.now).is_some() {
+                    joined.supplicant.request_rekey(true);
+                }
+            }
+        }
+        self.drain();
+    }
+
+    fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        match &self.state {
+            State::Searching { .. } => self.search(rng),
+            State::Authenticating { .. } | State::Associating { .. } => self.press_on(rng),
+            State::Proving { .. } => self.keep_proving(),
+            State::Joined(_) => self.keep_up(),
+        }
+        self.drain();
+    }
+
+    fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        match &frame.body {
+            ControlBody::Eapol(pdu) => self.eapol(frame, pdu, rng),
+            ControlBody::Management(octets) if frame.protected => {
+                if let Ok(management) = Management::parse(octets)
+                    && management.sa == frame.transmitter
+                {
+                    self.protected(frame.transmitter, &management.body);
+                }
+            }
+            ControlBody::Management(octets) => {
+                if let Ok(beacon) = Beacon::parse(octets) {
+                    self.heard(
+                        beacon.bssid,
+                        frame.endpoint,
+                        beacon.timestamp_us,
+                        beacon.elements,
+                        rng,
+                    );
+                } else if let Ok(management) = Management::parse(octets) {
+                    self.open(frame.endpoint, &management, octets, rng);
+                }
+            }
+        }
+        self.drain();
+    }
+
+    fn note_assigned(&mut self, outcome: Result<Vec<Prefix>, String>) {
+        let Some((found, session)) = self.state.session() else {
+            return;
+        };
+        let (outcome, text) = match outcome {
+            Ok(addresses) => {
+                let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                session.addresses = addresses;
+                let text = match &texts[..] {
+                    [] => "the access point assigns no addresses".to_owned(),
+                    all => format!("assigned addresses {}", all.join(", ")),
+                };
+                (Outcome::Progress, text)
+            }
+            Err(why) => {
+                session.addresses = Vec::new();
+                (Outcome::Failed, format!("refused the assigned addresses: {why}"))
+            }
+        };
+        let bssid = found.bssid;
+        self.outbox
+            .log_session(self.now, Phase::Data, outcome, Some(bssid), text);
+    }
+
+    fn shut_down(&mut self) {
+        self.farewell(reason::LEAVING);
+        self.leave(Outcome::Ended, "the station shuts down");
     }
 }
 

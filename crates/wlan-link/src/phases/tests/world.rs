@@ -135,11 +135,6 @@ impl Plane {
     }
 }
 
-pub enum End {
-    Ap(Box<AccessPoint>),
-    Sta(Box<Station>),
-}
-
 /// A frame in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
@@ -237,10 +232,7 @@ impl World {
     pub fn settle(&mut self, address: MacAddr) {
         let (end, plane) = self.ends.get_mut(&address).unwrap();
         let mut out = Vec::new();
-        while let Some(action) = match end {
-            End::Ap(ap) => ap.poll_action(),
-            End::Sta(station) => station.poll_action(),
-        } {
+        while let Some(action) = end.poll_action() {
             let transmit = |peer: &MacAddr| plane.peers.get(peer).and_then(|peer| peer.transmit.clone());
             match action {
                 Action::Management { to, protected, frame } => {
@@ -333,14 +325,12 @@ impl World {
                 }
                 Action::Assign(addresses) => {
                     plane.assigned.clone_from(&addresses);
-                    if let End::Sta(station) = &mut *end {
-                        station.note_assigned(Ok(addresses));
-                    }
+                    end.note_assigned(Ok(addresses));
                 }
                 Action::Radius(datagram) => {
-                    if let (true, End::Ap(ap)) = (self.server_is_up, &mut *end) {
+                    if self.server_is_up {
                         let answer = self.server.answer(&datagram);
-                        ap.radius(&answer, self.now + self.jump, &mut self.rng);
+                        end.radius(&answer, self.now + self.jump, &mut self.rng);
                     }
                 }
                 Action::Tell(event) => plane.events.push(event),
@@ -391,11 +381,9 @@ impl World {
             let (end, plane) = self.ends.get_mut(&address).unwrap();
             if let Some((key_id, key)) = &flight.key {
                 let Some(peer) = plane.peers.get_mut(&flight.from) else {
-                    if let End::Ap(ap) = end {
-                        let from = Endpoint::Ethernet(flight.endpoint);
-                        ap.stranger(flight.from, from, self.now + self.jump);
-                        self.settle(address);
-                    }
+                    let from = Endpoint::Ethernet(flight.endpoint);
+                    end.stranger(flight.from, from, self.now + self.jump);
+                    self.settle(address);
                     continue;
                 };
                 if peer.receive.get(&key_id.get()) != Some(key) {
@@ -410,13 +398,8 @@ impl World {
                 body: flight.body.clone(),
             };
             let now = self.now + self.jump;
-            match end {
-                End::Ap(ap) => {
-                    ap.note_group_packets(plane.group_used);
-                    ap.receive(&frame, now, &mut self.rng);
-                }
-                End::Sta(station) => station.receive(&frame, now, &mut self.rng),
-            }
+            end.note_group_packets(plane.group_used);
+            end.receive(&frame, now, &mut self.rng);
             self.settle(address);
         }
     }
@@ -436,10 +419,7 @@ impl World {
                 return true;
             }
             let next_flight = self.air.iter().map(|flight| (flight.at, flight.order)).min();
-            let next_timer = self.ends.values().map(|(end, _)| match end {
-                End::Ap(ap) => ap.next_timeout(),
-                End::Sta(station) => station.next_timeout(),
-            });
+            let next_timer = self.ends.values().map(|(end, _)| end.next_timeout());
             let next_timer = next_timer.min().map_or(until, |at| at.saturating_sub(self.jump));
             match next_flight {
                 Some((at, order)) if at <= next_timer => {
@@ -454,18 +434,11 @@ impl World {
                     let all: Vec<MacAddr> = self.ends.keys().copied().collect();
                     for address in all {
                         let (end, plane) = self.ends.get_mut(&address).unwrap();
-                        match end {
-                            End::Ap(ap) if ap.next_timeout() <= now => {
-                                self.wakes += 1;
-                                ap.note_group_packets(plane.group_used);
-                                ap.observe(&plane.traffic(), now, &mut self.rng);
-                                ap.timeout(now, &mut self.rng);
-                            }
-                            End::Sta(station) if station.next_timeout() <= now => {
-                                station.observe(&plane.traffic(), now);
-                                station.timeout(now, &mut self.rng);
-                            }
-                            _ => {}
+                        if end.next_timeout() <= now {
+                            self.wakes += u64::from(matches!(end, End::Ap(_)));
+                            end.note_group_packets(plane.group_used);
+                            end.observe(&plane.traffic(), now, &mut self.rng);
+                            end.timeout(now, &mut self.rng);
                         }
                         self.settle(address);
                     }
