@@ -15,7 +15,6 @@ mod metrics;
 pub mod netlink;
 mod radius;
 mod status_socket;
-mod written;
 
 use std::io;
 use std::path::Path;

@@ -1,12 +1,13 @@
 //! The configuration: one TOML file, and a file with the passphrase.
 
+mod enterprise;
+mod secrets;
+mod written;
+
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::ops::{Range, RangeInclusive};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +15,18 @@ use std::time::Duration;
 use toml::Spanned;
 use wlan_ciphers::Suite;
 use wlan_eap::Secret;
-use wlan_eap::peer::{self, Method, Tls};
+use wlan_eap::peer;
 use wlan_frames::{EtherType, MacAddr};
 use wlan_host::os_error::words;
 use wlan_host::tun::TYPES_FROM;
 use wlan_rsn::sae::Password;
 use wlan_rsn::{Akm, Pmk, psk};
-use zeroize::Zeroizing;
 
 use super::accepted::Accepted;
-use super::written::{
-    Cipher, Eap, EapMethod, Ethernet, Listed, Phase2, Radius, Text, Udp, Written, WrittenKind,
-};
 use crate::phases::{Addressing, Credentials, GROUPS, LISTED, Prefix, Settings};
 use crate::plane::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
 use crate::privileges::UserIds;
+use written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
 
 /// The configuration is invalid. The message is one line with the place and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl std::error::Error for ConfigError {}
 
 impl ConfigError {
     /// An error that concerns the complete file.
-    pub(super) fn of(path: &Path, what: &str) -> Self {
+    pub(in crate::daemon) fn of(path: &Path, what: &str) -> Self {
         Self(format!("{}: {what}", path.display()))
     }
 
@@ -150,7 +148,7 @@ impl Config {
     }
 
     /// The configuration of the data plane.
-    pub(super) fn link_config(&self) -> plane::Config {
+    pub(in crate::daemon) fn link_config(&self) -> plane::Config {
         plane::Config {
             role: self.role,
             transport: self.transport.clone(),
@@ -162,7 +160,7 @@ impl Config {
     }
 
     /// The settings of the state machine.
-    pub(super) fn settings(&self, address: MacAddr) -> Settings {
+    pub(in crate::daemon) fn settings(&self, address: MacAddr) -> Settings {
         Settings {
             ssid: self.name.clone().into_bytes(),
             address,
@@ -176,21 +174,18 @@ impl Config {
     }
 
     /// The addresses of the stations; access point only.
-    pub(super) fn ap_addressing(&self) -> Option<&Addressing> {
+    pub(in crate::daemon) fn ap_addressing(&self) -> Option<&Addressing> {
         self.addressing.as_ref()
     }
 
     /// Destination of broadcast frames, if the transport supports broadcast.
-    pub(super) fn to_all(&self) -> Option<Endpoint> {
+    pub(in crate::daemon) fn to_all(&self) -> Option<Endpoint> {
         match self.transport {
             Transport::Ethernet { .. } => Some(Endpoint::Ethernet(MacAddr::BROADCAST)),
             Transport::Udp { .. } => None,
         }
     }
 }
-
-/// Maximum octets of a file with a secret: a private key of RSA with 8192 bits has some 6 kB.
-const SECRET_FILE_B: usize = 16 * 1024;
 
 struct Reader<'a> {
     path: &'a Path,
@@ -213,23 +208,15 @@ impl Reader<'_> {
             self.check_open(&written)?;
         }
         let name_at = written.name.span();
-        let name = self.checked(written.name, |name| {
-            (
-                (1..=32).contains(&name.len()),
-                "an SSID has 1 to 32 octets (IEEE Std 802.11-2020 9.4.2.2)",
-            )
-        })?;
-        let device = self.checked(written.device, |name| {
+        let octets = "an SSID has 1 to 32 octets (IEEE Std 802.11-2020 9.4.2.2)";
+        let name = self.checked(written.name, octets, |name| (1..=32).contains(&name.len()))?;
+        let letters = "a device name has 1 to 15 printable ASCII characters other than / and :";
+        let device = self.checked(written.device, letters, |name| {
             let is_one = |octet: u8| octet.is_ascii_graphic() && octet != b'/' && octet != b':';
-            let fits = (1..=DEVICE_NAME_B).contains(&name.len());
-            (
-                fits && name.bytes().all(is_one),
-                "a device name has 1 to 15 printable ASCII characters other than / and :",
-            )
+            (1..=DEVICE_NAME_B).contains(&name.len()) && name.bytes().all(is_one)
         })?;
-        let ciphers = self.checked(written.ciphers, |ciphers| {
-            (!ciphers.is_empty(), "at least one cipher is required")
-        })?;
+        let one = "at least one cipher is required";
+        let ciphers = self.checked(written.ciphers, one, |ciphers| !ciphers.is_empty())?;
         let ciphers: Vec<Suite> = ciphers.into_iter().map(|Cipher(suite)| suite).collect();
         let credentials = self.credentials(written.akm, name.as_bytes(), written.passphrase_file)?;
         let radius = self.radius(is_ap, written.akm, &name, written.radius)?;
@@ -244,42 +231,10 @@ impl Reader<'_> {
         } else {
             None
         };
-        let metrics = written.metrics.map(|address| {
-            self.checked(address, |address| {
-                (
-                    address.ip().is_loopback(),
-                    "metrics have no access control: expected a loopback address, such as 127.0.0.1:9777",
-                )
-            })
-        });
         if let (Kind::Ethernet, Some(assigned)) = (kind, &written.assigned) {
             return Err(self.at(assigned.span(), ASSIGNS_NO_ADDRESSES));
         }
         let assigned = written.assigned.map(|networks| prefixes(networks.into_inner()));
-        let max_stations = written.max_stations.map(|count| {
-            self.checked(count, |count| {
-                (
-                    (1..=2007).contains(count),
-                    "an access point has 1 to 2007 stations (IEEE Std 802.11-2020 9.4.1.8)",
-                )
-            })
-        });
-        let rekey_packets = written.rekey_packets.map(|count| {
-            self.checked(count, |&count| {
-                (
-                    (1000..1 << 47).contains(&count),
-                    "must be at least 1000 and less than 2^47 (packet numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
-                )
-            })
-        });
-        let workers = written.workers.map(|count| {
-            self.checked(count, |count| {
-                (
-                    WORKERS.contains(count),
-                    "a link has 1 to 8 workers, one per user priority (IEEE Std 802.11-2020 9.2.4.5.2)",
-                )
-            })
-        });
         let status_socket = match written.status_socket {
             Some(path) => path,
             // The default path would be in a different directory.
@@ -291,15 +246,37 @@ impl Reader<'_> {
         };
         Ok(Config {
             rekey: self.seconds(written.rekey_s, 10, 3600)?,
-            rekey_packets: rekey_packets.transpose()?.unwrap_or(REKEY_PACKETS),
+            rekey_packets: self
+                .checked_if_any(
+                    written.rekey_packets,
+                    "must be at least 1000 and less than 2^47 (packet numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
+                    |count| (1000..1 << 47).contains(count),
+                )?
+                .unwrap_or(REKEY_PACKETS),
             keep_alive: self.seconds(written.keep_alive_s, 1, if is_ap { 30 } else { 10 })?,
-            workers: workers.transpose()?.unwrap_or_else(default_workers),
+            workers: self
+                .checked_if_any(
+                    written.workers,
+                    "a link has 1 to 8 workers, one per user priority (IEEE Std 802.11-2020 9.2.4.5.2)",
+                    |count| WORKERS.contains(count),
+                )?
+                .unwrap_or_else(default_workers),
             group_rekey: self.seconds(written.group_rekey_s, 10, 86_400)?,
-            max_stations: max_stations.transpose()?.unwrap_or(2007),
+            max_stations: self
+                .checked_if_any(
+                    written.max_stations,
+                    "an access point has 1 to 2007 stations (IEEE Std 802.11-2020 9.4.1.8)",
+                    |count| (1..=2007).contains(count),
+                )?
+                .unwrap_or(2007),
             accepted: Accepted::new(assigned),
             bssid: written.bssid.map(|bssid| bssid.into_inner().0),
             device_down_when_lost: written.device_down_when_lost.is_some_and(Spanned::into_inner),
-            metrics: metrics.transpose()?,
+            metrics: self.checked_if_any(
+                written.metrics,
+                "metrics have no access control: expected a loopback address, such as 127.0.0.1:9777",
+                |address| address.ip().is_loopback(),
+            )?,
             user: written.user.map(|name| self.user(&name)).transpose()?,
             status_socket,
             name,
@@ -319,127 +296,6 @@ impl Reader<'_> {
     /// A path relative to the configuration file.
     fn beside(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
-    }
-
-    /// The authentication server, which an access point with 802.1X requires.
-    fn radius(
-        &self,
-        is_ap: bool,
-        akm: Akm,
-        name: &str,
-        written: Option<Spanned<Radius>>,
-    ) -> Result<Option<RadiusConfig>, ConfigError> {
-        let written = match (akm.is_eap() && is_ap, written) {
-            (false, None) => return Ok(None),
-            (false, Some(table)) => {
-                return Err(self.at(table.span(), format!("akm {} uses no `[radius]`", akm.name())));
-            }
-            (true, None) => return Err(self.of(&format!("akm {} requires a table `[radius]`", akm.name()))),
-            (true, Some(table)) => table.into_inner(),
-        };
-        let nas_identifier = written.nas_identifier.map(|name| {
-            self.checked(name, |name| {
-                (
-                    (1..=253).contains(&name.len()),
-                    "a NAS-Identifier has 1 to 253 octets (RFC 2865 5.32)",
-                )
-            })
-        });
-        let period = written
-            .eap_reauth_period
-            .map(|period| self.seconds(Some(period), 10, 0));
-        let secret = secret_file(
-            &self.beside(&written.auth_server_shared_secret_file),
-            "shared secret",
-        )?;
-        Ok(Some(RadiusConfig {
-            server: (written.auth_server_addr, written.auth_server_port).into(),
-            secret: Secret::new(first_line(
-                &self.beside(&written.auth_server_shared_secret_file),
-                secret,
-                "shared secret",
-            )?),
-            nas_identifier: nas_identifier.transpose()?.unwrap_or_else(|| name.to_owned()),
-            authenticate_after: period.transpose()?,
-        }))
-    }
-
-    /// The identity, which a station with 802.1X requires.
-    fn eap(
-        &self,
-        is_ap: bool,
-        akm: Akm,
-        written: Option<Spanned<Eap>>,
-    ) -> Result<Option<Arc<peer::Settings>>, ConfigError> {
-        let written = match (akm.is_eap() && !is_ap, written) {
-            (false, None) => return Ok(None),
-            (false, Some(table)) => {
-                return Err(self.at(table.span(), format!("akm {} uses no `[eap]`", akm.name())));
-            }
-            (true, None) => return Err(self.of(&format!("akm {} requires a table `[eap]`", akm.name()))),
-            (true, Some(table)) => table.into_inner(),
-        };
-        let identity = |value: Spanned<String>| {
-            self.checked(value, |name| {
-                (
-                    (1..=253).contains(&name.len()),
-                    "an identity has 1 to 253 octets (RFC 7542 2.3)",
-                )
-            })
-        };
-        let read = |file: &Path| {
-            let path = self.beside(file);
-            std::fs::read(&path).map_err(|error| ConfigError::of(&path, &words(&error)))
-        };
-        let with_password = written.eap != EapMethod::Tls;
-        let unused = if with_password {
-            [span(&written.client_cert), span(&written.private_key)]
-        } else {
-            [span(&written.phase2), span(&written.password_file)]
-        };
-        if let Some(span) = unused.into_iter().flatten().next() {
-            return Err(self.at(span, "the method in `eap` does not use this key"));
-        }
-        let method = match (written.eap, written.phase2.map(Spanned::into_inner)) {
-            (EapMethod::Tls, _) => Method::Tls,
-            (EapMethod::Peap, Some(Phase2::Pap)) => {
-                return Err(self.of("[eap]: PEAP has no phase2 \"auth=PAP\""));
-            }
-            (method, phase2) => {
-                let file = written
-                    .password_file
-                    .ok_or_else(|| self.of("[eap]: TTLS and PEAP require `password_file`"))?;
-                let path = self.beside(file.get_ref());
-                let password = Secret::new(first_line(&path, secret_file(&path, "password")?, "password")?);
-                match (method, phase2) {
-                    (EapMethod::Peap, _) => Method::PeapMsChapV2(password),
-                    (_, Some(Phase2::Pap)) => Method::TtlsPap(password),
-                    _ => Method::TtlsMsChapV2(password),
-                }
-            }
-        };
-        let own = match (written.client_cert, written.private_key) {
-            (None, None) if with_password => None,
-            (Some(certificate), Some(key)) => {
-                let key = secret_file(&self.beside(key.get_ref()), "private key")?;
-                Some((read(certificate.get_ref())?, key))
-            }
-            _ => return Err(self.of("[eap]: TLS requires `client_cert` and `private_key`")),
-        };
-        let own = own
-            .as_ref()
-            .map(|(certificate, key)| (&certificate[..], &key[..]));
-        let tls = Tls::new(&read(&written.ca_cert)?, written.domain_match.get_ref(), own);
-        Ok(Some(Arc::new(peer::Settings {
-            method,
-            identity: identity(written.identity)?.into_bytes(),
-            anonymous_identity: written
-                .anonymous_identity
-                .map(identity)
-                .transpose()?
-                .map(String::into_bytes),
-            tls: tls.map_err(|error| self.of(&format!("[eap]: {error}")))?,
-        })))
     }
 
     fn user(&self, name: &Spanned<String>) -> Result<UserIds, ConfigError> {
@@ -496,12 +352,25 @@ impl Reader<'_> {
     fn checked<T>(
         &self,
         value: Spanned<T>,
-        check: impl FnOnce(&T) -> (bool, &'static str),
+        expected: &str,
+        check: impl FnOnce(&T) -> bool,
     ) -> Result<T, ConfigError> {
-        match check(value.get_ref()) {
-            (true, _) => Ok(value.into_inner()),
-            (false, why) => Err(self.at(value.span(), why)),
+        if check(value.get_ref()) {
+            Ok(value.into_inner())
+        } else {
+            Err(self.at(value.span(), expected))
         }
+    }
+
+    fn checked_if_any<T>(
+        &self,
+        value: Option<Spanned<T>>,
+        expected: &str,
+        check: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, ConfigError> {
+        value
+            .map(|value| self.checked(value, expected, check))
+            .transpose()
     }
 
     fn seconds(&self, value: Option<Spanned<u64>>, least: u64, usual: u64) -> Result<Duration, ConfigError> {
@@ -523,34 +392,28 @@ impl Reader<'_> {
     ) -> Result<(Transport, Option<SocketAddr>), ConfigError> {
         match (ethernet, udp) {
             (Some(Ethernet { interface, ethertype }), None) => {
-                let ethertype = ethertype.map(|value| {
-                    let taken = [EtherType::EAPOL, EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
-                    self.checked(value, |&value| {
-                        let fits = value >= TYPES_FROM && !taken.contains(&EtherType(value));
-                        (fits, "a length, or the EtherType of another protocol; use 0x88b5 or 0x88b6 (IEEE Std 802-2014 9.2.3)")
-                    })
-                });
-                let ethertype = ethertype.transpose()?.map_or(ETHERTYPE, EtherType);
+                let taken = [EtherType::EAPOL, EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
+                let ethertype = self.checked_if_any(
+                    ethertype,
+                    "a length, or the EtherType of another protocol; use 0x88b5 or 0x88b6 (IEEE Std 802-2014 9.2.3)",
+                    |&value| value >= TYPES_FROM && !taken.contains(&EtherType(value)),
+                )?;
+                let ethertype = ethertype.map_or(ETHERTYPE, EtherType);
                 Ok((Transport::Ethernet { interface, ethertype }, None))
             }
             (None, Some(udp)) => {
-                let address = self.checked(udp.address, |Text(address)| {
-                    (
-                        !address.is_group(),
-                        "expected an individual address, not a group address",
-                    )
-                })?;
-                let outer_mtu = udp.outer_mtu.map(|mtu| {
-                    self.checked(mtu, |mtu| {
-                        ((576..=65_535).contains(mtu), "must be 576 to 65535 octets")
-                    })
-                });
+                let individual = "expected an individual address, not a group address";
+                let address = self.checked(udp.address, individual, |Text(address)| !address.is_group())?;
                 if !is_ap && udp.peer.is_none() {
                     return Err(self.of("[udp] requires `peer`, the address of the access point"));
                 }
                 let transport = Transport::Udp {
                     local: udp.local,
-                    outer_mtu_b: outer_mtu.transpose()?.unwrap_or(1500),
+                    outer_mtu_b: self
+                        .checked_if_any(udp.outer_mtu, "must be 576 to 65535 octets", |mtu| {
+                            (576..=65_535).contains(mtu)
+                        })?
+                        .unwrap_or(1500),
                     address: address.0,
                 };
                 Ok((transport, udp.peer.map(Spanned::into_inner)))
@@ -570,7 +433,7 @@ impl Reader<'_> {
             return Err(self.at(addresses.span(), ASSIGNS_NO_ADDRESSES));
         }
         let own: Vec<Prefix> = match addresses {
-            Some(addresses) => prefixes(self.checked(addresses, |all| (all.len() <= LISTED, TOO_MANY))?),
+            Some(addresses) => prefixes(self.checked(addresses, TOO_MANY, |all| all.len() <= LISTED)?),
             None if kind == Kind::Ip => {
                 return Err(self.of("an access point requires `addresses`, such as [\"192.0.2.1/24\"]"));
             }
@@ -616,7 +479,7 @@ impl Reader<'_> {
             (akm, None) => return Err(self.of(&format!("akm {} requires `passphrase_file`", akm.name()))),
         };
         let path = self.beside(&file);
-        let passphrase = first_line(&path, secret_file(&path, "passphrase")?, "passphrase")?;
+        let passphrase = secrets::line(&path, "passphrase")?;
         let wrong = |error: &dyn fmt::Display| ConfigError::of(&path, &error.to_string());
         if akm == Akm::Sae {
             let password = Password::new(ssid, &passphrase, None, &GROUPS).map_err(|error| wrong(&error))?;
@@ -633,42 +496,4 @@ fn prefixes(written: Vec<Text<Prefix>>) -> Vec<Prefix> {
 
 fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
     value.as_ref().map(Spanned::span)
-}
-
-/// Reads a file with a secret, which only its owner may access.
-fn secret_file(path: &Path, what: &str) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
-    let wrong = |what: &str| ConfigError::of(path, what);
-    let mut file = File::open(path).map_err(|error| wrong(&words(&error)))?;
-    let mode = file.metadata().map_err(|error| wrong(&words(&error)))?.mode();
-    if mode & 0o077 != 0 {
-        let mode = mode & 0o777;
-        return Err(wrong(&format!(
-            "group or others can access this {what} file (mode {mode:04o}); run chmod 600"
-        )));
-    }
-    // Allocated once, because reallocation would leave copies of the secret in memory.
-    let mut octets = Zeroizing::new(Vec::with_capacity(SECRET_FILE_B));
-    let read = file.by_ref().take(SECRET_FILE_B as u64).read_to_end(&mut octets);
-    read.map_err(|error| wrong(&words(&error)))?;
-    Ok(octets)
-}
-
-/// The first line of a file with a secret.
-fn first_line(
-    path: &Path,
-    mut octets: Zeroizing<Vec<u8>>,
-    what: &str,
-) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
-    let end = octets
-        .iter()
-        .position(|octet| matches!(octet, b'\n' | b'\r'))
-        .unwrap_or(octets.len());
-    octets.truncate(end);
-    if octets.is_empty() {
-        return Err(ConfigError::of(
-            path,
-            &format!("the first line is empty; expected the {what}"),
-        ));
-    }
-    Ok(octets)
 }
