@@ -225,11 +225,7 @@ fn unusable_files_are_reported_with_the_reason() {
             "in.pcap",
             "/in.pcap: the output would replace the capture",
         ),
-        (
-            "in.pcap",
-            "link.pcap",
-            "/link.pcap: not a regular file",
-        ),
+        ("in.pcap", "link.pcap", "/link.pcap: not a regular file"),
         ("none.pcap", "out.pcap", "/none.pcap: No such file or directory"),
         ("", "out.pcap", "/: Is a directory"),
         ("in.pcap", "", "/: not a regular file"),

@@ -117,7 +117,10 @@ impl Blocks {
             }
             INTERFACE => {
                 if self.interfaces.len() == MAX_INTERFACES {
-                    return Err(damaged(offset, "defines more than 65536 interfaces in its section"));
+                    return Err(damaged(
+                        offset,
+                        "defines more than 65536 interfaces in its section",
+                    ));
                 }
                 let interface = self.interface(body);
                 link_types.insert(interface.link_type);
