@@ -32,12 +32,13 @@ def check_folder(folder: Path) -> None:
     """Raise UsageError if airtoll runs as root, and another user can replace files in a folder that it writes into.
 
     In a sticky folder, such as /tmp, users can replace only their own files. Other users than root may share a folder,
-    such as that of a group. Raises OSError if there is no folder.
+    such as that of a group. The owner of a folder that is mounted into a container has no account there. Raises OSError
+    if there is no folder.
     """
     found = folder.stat()
     if os.geteuid() != ROOT:
         return
-    if not _is_ours(found):
+    if not _is_ours(found) and _has_account(found.st_uid):
         fault = "belongs to another user"
     elif _is_writable(found) and not found.st_mode & stat.S_ISVTX:
         fault = "other users can write to it"
@@ -53,6 +54,14 @@ def _is_ours(found: os.stat_result) -> bool:
     """Whether a file belongs to root or to the user, also the user of sudo(8)."""
     sudo = os.environ.get("SUDO_UID", "")
     return found.st_uid in {ROOT, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def _has_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
 
 
 def _is_writable(found: os.stat_result) -> bool:

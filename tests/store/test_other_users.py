@@ -57,6 +57,19 @@ def test_users_other_than_root_may_share_a_folder(folder: Path, monkeypatch: pyt
     assert (folder / "report.html").read_bytes() == b"new"
 
 
+def test_a_folder_mounted_into_a_container_belongs_to_no_account(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_away(folder, monkeypatch)
+
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(ownership.pwd, "getpwuid", unknown)
+    durable.publish(folder, {"report.html": b"new"})
+    assert (folder / "report.html").read_bytes() == b"new"
+
+
 @pytest.mark.parametrize(
     ("mode", "private", "allowed"),
     [(0o775, True, True), (0o775, False, False), (0o777, True, False), (0o1777, False, True)],
