@@ -10,7 +10,9 @@ from report_fakes import FEW_FLOWS, Make, make_plan, make_samples
 from airtoll.judge import Figures, difference
 from airtoll.judge.rule import Rule, parse_rule
 from airtoll.probes.base import Sample
-from airtoll.report import table, write_report
+from airtoll.report import write_report
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Run
 from airtoll.study.probes import PROBES_OF
@@ -55,7 +57,7 @@ def test_reports_comparisons_rules_and_the_reference_page_show_it(
     with paths.csv.open(newline="", encoding="utf-8") as file:
         assert "answers" in {row["metric"] for row in csv.DictReader(file)}
     assert "Answers per run" in paths.html.read_text(encoding="utf-8")
-    assert any(row.metric is toy for row in table(result).rows)
+    assert any(row.metric is toy for row in build(ReportData.of(result)).rows)
 
     compared = difference(Figures.of(result), Figures.of(result))
     assert compared.counts("answers")["equal"] == len({run.cell for run in plan.runs})
