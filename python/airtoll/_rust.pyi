@@ -32,7 +32,34 @@ def phys() -> list[Phy]: ...  # every PHY of the medium, in the order of the sta
 
 # PHY, rate, width in MHz, guard interval and streams of each mode with MCSs at this data rate, rounded to one decimal
 def modes_at(mbps: float) -> list[tuple[str, str, int, str, int]]: ...
+
+class Values:
+    kind: str  # word, words, switch, integer, quantity, whole quantity, number, number or matrix, matrix, table, factor
+    words: list[str]
+    bounds: tuple[int, int]  # of an integer
+    of: str  # source of the bounds, name in `airtoll.study.quantity`, or unit of a matrix
+    parameters: list[tuple[str, Values]]  # of a table
+
+class ScenarioKey:
+    name: str
+    json: list[str]  # the names of the value in a scenario's JSON, the outermost first; empty: not there
+    table: str  # real hosts, hosts, medium, factors, scenario
+    values: Values
+    initial: float | None  # the default; None: the medium chooses
+    text: str
+    panel: str
+    labs: list[str]  # that can set the key; lab sim can set every key of the medium
+    set_by: str | None  # the program that sets the key in place of lab linux
+    crypto_at: str | None  # required value of crypto_at
+
+def scenario_keys() -> list[ScenarioKey]: ...  # in the order of a scenario's JSON
 def check_scenario(scenario: str) -> None: ...  # ValueError: one line with the error and the clause
+def refusal(
+    scenario: str, is_of_any_width: bool
+) -> str | None: ...  # as `check_scenario`, at any width and streams
+def unused_keys(
+    scenario: str, given: list[str]
+) -> list[tuple[str, str]]: ...  # keys without effect, with the error
 def simulate(scenario: str) -> str: ...  # JSON to JSON; releases the interpreter's lock
 def model(scenario: str) -> str: ...
 def suites() -> list[str]: ...

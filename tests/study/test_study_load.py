@@ -605,10 +605,7 @@ def test_irtt_has_no_datagram_shorter_than_its_header(tmp_path: Path) -> None:
 def test_the_medium_alone_says_which_levels_suit_a_phy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: str) -> None:
-        raise ValueError("rate: no")
-
-    monkeypatch.setattr("airtoll._rust.check_scenario", refuse)
+    monkeypatch.setattr("airtoll._rust.refusal", lambda *_: "rate: no")
     line = refusal(written(tmp_path, GOOD))
     assert line.startswith("factors.security[0]: with phy ofdm: rate: no")
 

@@ -7,7 +7,7 @@ import pytest
 
 from airtoll import _rust
 from airtoll.study import read_scenario
-from airtoll.study.unused import unused
+from airtoll.study.scenario import unused
 
 Words = dict[str, Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from airtoll.errors import UsageError
-from airtoll.study.scenario import PROCESSORS
+from airtoll.study.contract import KEYS
 from airtoll.sweep.grid import CELLS_MAX, SweepGrid, load_grid
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
@@ -85,11 +85,12 @@ def test_a_matrix_is_one_level_and_a_list_of_them_several(tmp_path: Path) -> Non
     assert cells(load(tmp_path, 'snr = ["none", 20]'), "snr_db") == [(None,), (20.0,)]
 
 
-@pytest.mark.parametrize(("place", "key"), [(place, key) for place, of in PROCESSORS.items() for key in of])
-def test_every_key_of_a_processor_can_be_swept(tmp_path: Path, place: str, key: str) -> None:
+@pytest.mark.parametrize("key", [name for name, declared in KEYS.items() if declared.crypto_at is not None])
+def test_every_key_of_a_processor_can_be_swept(tmp_path: Path, key: str) -> None:
+    place = KEYS[key].crypto_at
     grid = load(tmp_path, f"crypto_at = '{place}'\n{key} = [1, 2]\nip = ['ipv4', 'ipv6']\nsecurity = 'ccmp'")
     assert {json.dumps(processor) for (processor,) in cells(grid, "processor")} >= {
-        json.dumps({PROCESSORS[place][key]: value}) for value in (1.0, 2.0)
+        json.dumps({KEYS[key].json[-1]: value}) for value in (1.0, 2.0)
     }
     beside = load(tmp_path, f"crypto_at = ['host', 'card']\n{key} = 1\nsecurity = 'ccmp'")
     assert ("host",) in cells(beside, "crypto_at")

@@ -64,7 +64,10 @@ mod _rust {
     #[pymodule_export]
     use super::protection::{Protection, Window, backends, suites, temporal_key_len};
     #[pymodule_export]
-    use super::scenario::{Phy, check_scenario, model, modes_at, phys, simulate};
+    use super::scenario::{
+        Phy, ScenarioKey, Values, check_scenario, model, modes_at, phys, refusal, scenario_keys, simulate,
+        unused_keys,
+    };
     #[pymodule_export]
     use super::{emulate, emulate_radios, hold_hosts};
     #[pymodule_export]

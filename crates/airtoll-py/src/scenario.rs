@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use wlan_air::phy::{self, Rates};
+use wlan_scenario::contract::{self, KEYS};
 use wlan_scenario::{BadScenario, Scenario, band_word, gi_word, rate_word, rate_words};
 
 use crate::value_error;
@@ -64,12 +65,83 @@ pub fn modes_at(mbps: f64) -> Vec<(&'static str, String, u16, &'static str, u8)>
     wlan_scenario::modes_at(mbps)
 }
 
+/// The declaration of a key of a scenario or of the table `[link]`.
+#[pyclass(frozen, get_all)]
+pub struct ScenarioKey {
+    name: &'static str,
+    /// The names of the value in the JSON of a scenario, the outermost first; empty if the medium does not have the key.
+    json: Vec<&'static str>,
+    table: &'static str,
+    values: Values,
+    initial: Option<f64>,
+    text: String,
+    panel: &'static str,
+    labs: &'static [&'static str],
+    set_by: Option<&'static str>,
+    crypto_at: Option<&'static str>,
+}
+
+/// The values of a key or of a parameter.
+#[pyclass(frozen, get_all)]
+#[derive(Clone)]
+pub struct Values {
+    kind: &'static str,
+    words: Vec<&'static str>,
+    bounds: (i64, i64),
+    of: &'static str,
+    parameters: Vec<(&'static str, Values)>,
+}
+
+/// All keys, in the order of a scenario's JSON.
+#[pyfunction]
+pub fn scenario_keys() -> Vec<ScenarioKey> {
+    let keys = KEYS.iter().map(|key| ScenarioKey {
+        name: key.name,
+        json: key.json.split('.').filter(|_| !key.group.is_empty()).collect(),
+        table: key.table,
+        values: values(&key.values),
+        initial: key.initial,
+        text: key.text(),
+        panel: key.panel,
+        labs: key.labs,
+        set_by: key.set_by,
+        crypto_at: key.crypto_at,
+    });
+    keys.collect()
+}
+
+fn values(of: &contract::Values) -> Values {
+    Values {
+        kind: of.kind,
+        words: (of.words)(),
+        bounds: of.bounds,
+        of: of.of,
+        parameters: of
+            .parameters
+            .iter()
+            .map(|(name, of)| (*name, values(of)))
+            .collect(),
+    }
+}
+
 /// Checks a scenario. Raises `ValueError` with one line if it is invalid.
 #[pyfunction]
 pub fn check_scenario(scenario: &str) -> PyResult<()> {
     Scenario::read(scenario)
         .and_then(|scenario| scenario.check())
         .map_err(value_error)
+}
+
+/// Why the medium refuses a scenario, or with `is_of_any_width` the scenario at every channel width and number of streams.
+#[pyfunction]
+pub fn refusal(scenario: &str, is_of_any_width: bool) -> Option<String> {
+    Scenario::refusal(scenario, is_of_any_width).map(|refusal| refusal.to_string())
+}
+
+/// The keys among `given` that have no effect in a scenario, each with the error.
+#[pyfunction]
+pub fn unused_keys(scenario: &str, given: Vec<String>) -> Vec<(&'static str, String)> {
+    Scenario::unused(scenario, &given)
 }
 
 /// Simulates a scenario in virtual time.

@@ -14,17 +14,18 @@ const LEAST_QUEUE: usize = 128;
 
 /// The PHY and its rate.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Air {
-    phy: String,
+    pub phy: String,
     /// A non-HT rate such as `54 Mbit/s`, or an MCS such as `mcs7`.
     rate: String,
     /// Channel width in MHz.
-    bandwidth: u16,
+    pub bandwidth: u16,
     gi: Word<GuardInterval>,
     /// Spatial streams. An ht rate of `mcs8` or more implies their number.
-    streams: Option<u8>,
+    pub streams: Option<u8>,
     /// The default is the PHY's first band.
-    band: Option<Word<Band>>,
+    pub band: Option<Word<Band>>,
     /// Preamble of DSSS frames. The default is the long preamble, because 1 Mbit/s has no short preamble.
     preamble: Option<Word<Preamble>>,
     /// The slot in the 2.4 GHz band. The default is the short slot, unless 802.11b stations are associated.

@@ -4,7 +4,6 @@
 //! - [`scenario`]: all words of a cell; its simulation in virtual time and its closed forms, both as JSON
 //! - `air`: the PHY and its rate
 //! - `words`: enumerations with their words
-//! - `keys`: one flat JSON object for the structs that share it, and the errors of its keys
 //! - [`signals`]: counts of received signals as JSON
 //! - [`beacon`]: the length of beacons and the suite that protects them
 //!
@@ -14,11 +13,10 @@
 
 mod air;
 pub mod beacon;
-mod keys;
 pub mod scenario;
 pub mod signals;
 mod words;
 
 pub use air::{AirError, ModeWords, band_word, gi_word, modes_at, rate_word, rate_words};
-pub use keys::KeyError;
-pub use scenario::{BadScenario, Scenario};
+pub use scenario::contract;
+pub use scenario::{BadScenario, KeyError, Scenario};

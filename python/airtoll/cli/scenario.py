@@ -14,9 +14,8 @@ from airtoll.errors import UsageError
 from airtoll.study.factors import FACTORS
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import plain_number, show
-from airtoll.study.scenario import Scenario, WordError, read_scenario
+from airtoll.study.scenario import Scenario, WordError, read_scenario, unused
 from airtoll.study.security import READY_MADE
-from airtoll.study.unused import unused
 from airtoll.study.values import Option
 
 _PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")

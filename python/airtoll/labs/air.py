@@ -13,7 +13,6 @@ from airtoll.labs.emulated import (
     IPS,
     NO_NAMESPACES,
     PACKAGES,
-    PREDICTED,
     WPA_PASSPHRASE,
     Emulator,
     air_scenario,
@@ -30,48 +29,11 @@ from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import obstacle
 from airtoll.study.cell import Cell
+from airtoll.study.contract import KEYS
 from airtoll.study.factors import FACTORS, STATIONS, level_text
 from airtoll.study.link import LinkSettings
 from airtoll.study.quantity import one_of
 from airtoll.study.security import EAP, GROUP, SecurityProfile, cipher_entry
-
-CAN_SET = (
-    *(
-        "preamble",
-        "band",
-        "slot",
-        "dot11b_stations",
-        "wpa_key_mgmt",
-        "ieee80211w",
-        "beacon_prot",
-        "access_category",
-        "txop_limit",
-        "retry_limit",
-        "rate_control",
-        "ampdu",
-    ),
-    *("rts_threshold", "protection", "beacon_interval"),
-    *("error_model", "path_loss", "fading", "k_factor", "coherence_time"),
-    *("queue", "queue_limit", "fragmentation_threshold", "legacy_fallback"),
-    *(
-        "congestion_control",
-        "window",
-        "receive_buffer",
-        "udp_buffer",
-        "coalesce",
-        "timestamps",
-        "sack",
-        "segmentation_offload",
-        "ip_fragments",
-        "pacing_timer",
-    ),
-    *("forward_ipv4", "forward_ipv6", "forward_byte", "forward_latency"),
-    *("processor_frame", "processor_byte", "processor_latency"),
-    *("processor_clock", "wired_rate", "wired_delay"),
-    *PREDICTED,
-)
-"""The settings of a study's [link] that this lab supports."""
-
 
 _OF_HOSTS: Final = ("sae", "wpa-psk-sha256")
 """The key managements of `airtoll link`, which seals frames on the hosts; the first is the default."""
@@ -100,7 +62,7 @@ class Air(Lab):
         """Reasons why this lab does not support a cell that the medium would support."""
         given = settings.given()
         for setting in given:
-            if setting not in CAN_SET:
+            if self.name not in KEYS[setting].labs:
                 yield f"link.{setting}: lab air cannot set it; lab sim can"
         for factor, declared in FACTORS.items():
             level, levels = getattr(cell, factor), declared.labs.get(self.name)

@@ -34,12 +34,6 @@ MTU_B = 1500
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
-PREDICTED: Final = (
-    *("pacing", "clock_resolution", "write_time", "packet_time"),
-    *("wake_up", "wake_up_mean", "wake_up_deviation"),
-)
-"""The settings of a study's [link] that change predictions alone: the programs on the hosts and their CPU are real."""
-
 WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - public on purpose
 """The passphrase of every link, from which a handshake with random nonces derives the keys. It decrypts captures."""
 

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from airtoll import _rust
 from airtoll.agent.host import AgentHost
@@ -22,16 +22,11 @@ from airtoll.labs.network import Network
 from airtoll.labs.own_secrets import certificates, wep_key
 from airtoll.labs.switching import Switching
 from airtoll.study.cell import Cell, Plan
+from airtoll.study.contract import KEYS
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.phys import PHYS
 from airtoll.study.security import SecurityProfile, cipher_entry
-
-APPLIED: Final = (
-    *("congestion_control", "window", "udp_buffer", "pacing_timer"),
-    *("wpa_key_mgmt", "ieee80211w", "beacon_interval"),
-)
-"""The settings of a study's [link] that this lab applies. All others describe emulated air or its hosts."""
 
 
 class Hosts(Lab):
@@ -200,7 +195,7 @@ class Hosts(Lab):
             "seed": seed,
             "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
             "ssid": network.ssid,
-            "not_applied": [name for name in settings.given() if name not in APPLIED],
+            "not_applied": [name for name in settings.given() if self.name not in KEYS[name].labs],
             "management": {role: self.machines.management(role, hosts[role], addresses) for role in hosts},
             **self.switching.facts,
         }

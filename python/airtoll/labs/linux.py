@@ -26,7 +26,6 @@ from airtoll.labs.base import Lab, Link, lab_lacks, obstacles_of_radios
 from airtoll.labs.emulated import (
     IPS,
     PACKAGES,
-    PREDICTED,
     WPA_PASSPHRASE,
     Emulator,
     air_scenario,
@@ -41,37 +40,15 @@ from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.network import Network
 from airtoll.labs.sim import obstacle
 from airtoll.study.cell import Cell, Plan
+from airtoll.study.contract import KEYS
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.security import SecurityProfile
-
-CAN_SET: Final = (
-    *(
-        "band",
-        "wpa_key_mgmt",
-        "ieee80211w",
-        "beacon_prot",
-        "beacon_interval",
-        "rate_control",
-        "rts_threshold",
-    ),
-    *("error_model", "path_loss", "fading", "k_factor", "coherence_time"),
-    *("congestion_control", "window", "receive_buffer", "udp_buffer", "timestamps", "sack"),
-    *("segmentation_offload", "ip_fragments", "pacing_timer", "wired_rate", "wired_delay"),
-    *PREDICTED,
-)
-"""The settings of a study's [link] that this lab supports."""
 
 RADIOS: Final = python_command(
     "import sys; from airtoll._rust import emulate_radios; sys.exit(emulate_radios())"
 )
 _HOSTS: Final = python_command("import sys; from airtoll._rust import hold_hosts; sys.exit(hold_hosts())")
-_OF_MEDIUM: Final = ("error_model", "path_loss", "fading", "k_factor", "coherence_time", "rts_threshold")
-"""Settings of emulated air."""
-
-_OF_HOSTAPD: Final = ("slot", "dot11b_stations", "protection")
-"""Settings that hostapd derives from the stations that are associated: none of the lab's stations is of 802.11b."""
-
 _INTERFACE: Final = _rust.DEVICE_NAME
 _JOIN_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 10.0
@@ -138,9 +115,9 @@ class Linux(Lab):
         elif self._clock == "real":
             yield "lab linux requires the virtual clock (--clock virtual) or radios of this machine (--radios)"
         for setting in settings.given():
-            if setting in _OF_HOSTAPD:
-                yield f"link.{setting}: lab linux cannot set it, because hostapd does; labs air and sim can"
-            elif setting not in CAN_SET:
+            if (program := KEYS[setting].set_by) is not None:
+                yield f"link.{setting}: lab linux cannot set it, because {program} does; labs air and sim can"
+            elif self.name not in KEYS[setting].labs:
                 yield f"link.{setting}: lab linux cannot set it"
         if (interval_tu := settings.beacon_interval) is not None and interval_tu not in _BEACON_INTERVALS_TU:
             yield (
@@ -159,7 +136,7 @@ class Linux(Lab):
         if len(set(self._radios)) < len(self._radios):
             yield f"radios: {', '.join(self._radios)}: each host requires a radio of its own"
         for setting in settings.given():
-            if setting in _OF_MEDIUM:
+            if self.name in KEYS[setting].labs and "radios" not in KEYS[setting].labs:
                 yield f"link.{setting}: lab linux cannot set it on radios of this machine"
         yield from obstacles_of_radios(cell)
 

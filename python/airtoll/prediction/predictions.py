@@ -20,8 +20,9 @@ from airtoll.probes.iperf3 import PACING_US, asks_for_all
 from airtoll.stats.metrics import per_run
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, resolved
+from airtoll.study.contract import MEDIUM_KEYS
 from airtoll.study.factors import StackName
-from airtoll.study.link import LinkSettings, MediumSettings, Stack
+from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.phys import PHYS
 from airtoll.study.plan import measures
 from airtoll.study.scenario import Scenario
@@ -112,7 +113,7 @@ def case_of(scenario: Scenario) -> Case | None:
     words["topology"] = scenario.topology or ("stations" if scenario.stations > 1 else "point-to-point")
     words["offered"] = "max" if scenario.offered is None else scenario.offered
     levels = {name: words[name] for name in Cell.model_fields if name in words}
-    settings = {name: words[name] for name in MediumSettings.model_fields}
+    settings = {name: words[name] for name in MEDIUM_KEYS}
     return Case(Cell(lab=Sim.name, **levels), LinkSettings.model_construct(**settings))
 
 

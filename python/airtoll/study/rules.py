@@ -1,7 +1,6 @@
 """Rules between factors. Factors are crossed, so each level must be compatible with all levels of the others."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from math import prod
 from typing import Any, Final
 
@@ -10,9 +9,8 @@ from airtoll.clock import Clock
 from airtoll.study import claims
 from airtoll.study.crossing import Crossed, crossed, every_level, replaced
 from airtoll.study.factors import FACTORS, level_text
-from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import PROBES, lacks
-from airtoll.study.quantity import BANDWIDTH, one_of, show
+from airtoll.study.quantity import one_of, show
 from airtoll.study.scenario import read_scenario, unused_processor
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.security import OF_LINK, READY_MADE, SecurityProfile, faults, undeclared
@@ -199,18 +197,9 @@ def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iter
 
 def _refusal(words: Mapping[str, Any], fallback: bool | None = None) -> str | None:
     """Return why the medium refuses these levels with all levels of other factors, or None if it does not."""
-    first: str | None = None
+    scenario = read_scenario(words).model_copy(update={"legacy_fallback": fallback})
     # The valid rates also depend on width and streams.
-    settings = product(BANDWIDTH.values, range(1, STREAMS_MAX + 1)) if "rate" in words else [(20, 1)]
-    for bandwidth, streams in settings:
-        scenario = read_scenario({"bandwidth": bandwidth, "streams": streams, **words})
-        try:
-            _rust.check_scenario(scenario.model_copy(update={"legacy_fallback": fallback}).to_json())
-        except ValueError as error:
-            first = first or str(error)
-        else:
-            return None
-    return first
+    return _rust.refusal(scenario.to_json(), "rate" in words)
 
 
 def _datagrams(factors: Factors) -> list[Problem]:

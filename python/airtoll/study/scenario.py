@@ -8,37 +8,32 @@ has the standard's tables.
 import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import ValidationError
 
 from airtoll import _rust
 from airtoll.study import cell, factors, quantity
+from airtoll.study.contract import KEYS, MEDIUM_KEYS, model_of
 from airtoll.study.labs import lab_entry
-from airtoll.study.link import LinkSettings, Matrix, MediumSettings, matrix
+from airtoll.study.link import LinkSettings, Settings
 from airtoll.study.phys import PHYS, is_implying_streams
 from airtoll.study.quantity import RATE
 from airtoll.study.security import READY_MADE, ReadyMade, Security
 from airtoll.study.values import (
     PROBLEM,
     Bandwidth,
-    Duration,
+    Matrix,
     Rate,
-    Seed,
     SimulatedSize,
     Stations,
     Streams,
-    Warmup,
     did_you_mean,
     key,
-    name_of,
+    matrix,
     number,
     parse_snr,
-    setting,
-    switch,
 )
-
-Traffic = Literal["saturated", "cbr", "request-response", "video"]
 
 
 class WordError(ValueError):
@@ -54,11 +49,16 @@ def _snr(value: Any) -> Any:
     return matrix(value, "dB") if isinstance(value, list | tuple) else parse_snr(value)
 
 
-def _hears(value: Any) -> Matrix:
-    return matrix(value, "0 and 1")
+if TYPE_CHECKING:
+
+    class _Keys(Settings): ...
+
+else:
+    # The factors, whose types follow, have their place in the order of keys.
+    _Keys = model_of("_Keys", Settings, "hosts", "medium", "factors", "scenario")
 
 
-class Scenario(MediumSettings):
+class Scenario(_Keys):
     """One simulation. The medium chooses the values of keys that have no default and are not set."""
 
     phy: factors.PhyLevel = factors.PHY.spoken()
@@ -75,30 +75,10 @@ class Scenario(MediumSettings):
     ip: factors.IpLevel = factors.IP.spoken()
     packet_size: SimulatedSize = factors.SIZE.spoken()
     offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = factors.OFFERED.spoken()
-    traffic: Annotated[Traffic, *name_of(Traffic)] | None = setting(
-        "saturated, cbr, request-response or video; default: saturated, or cbr if a load is offered.",
-        "Traffic",
-    )
-    pause: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
-        "Pause in us between a response and the next request; default: 0.", "Traffic", "US"
-    )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
-    udp_tun: Annotated[bool, *switch()] | None = setting(
-        "Whether the UDP sockets with a udp_buffer are above TUN devices, as in lab air.", "Traffic", None
-    )
-    hears: Annotated[Matrix, *key(_hears)] | None = setting(
-        "Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
-        "Stations",
-        "MATRIX",
-    )
-    seed: Seed = setting("Seed of all random numbers.", "Run", "N", default=1)
-    duration: Duration = setting("Measured simulated time, in seconds.", "Run", "SECONDS", default=1.0)
-    warmup: Warmup = setting(
-        "Simulated time before the measured time, in seconds.", "Run", "SECONDS", default=0.2
-    )
 
     @property
-    def wire_traffic(self) -> Traffic:
+    def wire_traffic(self) -> str:
         """The traffic, or its default."""
         return self.traffic or ("saturated" if self.offered is None else "cbr")
 
@@ -120,15 +100,13 @@ class Scenario(MediumSettings):
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
         words.pop("forward_ipv4" if self.ip == "ipv6" else "forward_ipv6", None)
-        for place, names in PROCESSORS.items():
-            of_place = {name: words.pop(word) for word, name in names.items() if word in words}
-            if of_place and place == words["crypto_at"]:
-                words["processor"] = of_place
-        grouped: dict[str, Any] = {}
-        for word, value in words.items():
-            group, name = _WIRED.get(word, ("", _UNITS.get(word, word)))
-            (grouped.setdefault(group, {}) if group else grouped)[name] = value
-        return grouped
+        place = words["crypto_at"]
+        wire: dict[str, Any] = {}
+        for word in sorted(words, key=lambda word: KEYS[word].crypto_at is not None):
+            if KEYS[word].crypto_at in (None, place):
+                *above, name = KEYS[word].json
+                (wire.setdefault(above[0], {}) if above else wire)[name] = words[word]
+        return wire
 
     def _fall_back(self, words: dict[str, Any], rate: str) -> str:
         """Turn an HT or VHT link into the legacy link that stations with WEP or TKIP use, and return its rate."""
@@ -160,48 +138,11 @@ _LEGACY_RATES: Final = (6, 12, 18, 24, 36, 48, 54, 54)
 """Mbit/s by HT MCS modulo 8: the fastest OFDM rate that requires no better signal than the MCS's modulation and coding
 (IEEE Std 802.11-2020, tables 17-4 and 19-27; BPSK 1/2, QPSK 1/2, QPSK 3/4, 16-QAM 1/2 and so on)."""
 
-_UNITS: Final = {
-    "duration": "duration_s",
-    "warmup": "warmup_s",
-    "snr": "snr_db",
-    "amsdu": "amsdu_bytes",
-    "txop_limit": "txop_limit_us",
-    "k_factor": "k_factor_db",
-    "coherence_time": "coherence_time_us",
-    "window": "window_bytes",
-    "udp_buffer": "udp_buffer_bytes",
-    "receive_buffer": "receive_buffer_bytes",
-    "beacon_interval": "beacon_interval_tu",
-    "offered": "offered_mbps",
-    "pacing_timer": "pacing_timer_us",
-    "clock_resolution": "clock_resolution_us",
-    "write_time": "write_time_us",
-    "packet_time": "packet_time_us",
-    "wake_up_mean": "wake_up_mean_us",
-    "wake_up_deviation": "wake_up_deviation_us",
-    "pause": "pause_us",
-}
-_WIRED: Final = {"wired_rate": ("wired", "rate_mbps"), "wired_delay": ("wired", "delay_us")}
-PROCESSORS: Final = {
-    "card": {
-        "forward_ipv4": "forward_us",
-        "forward_ipv6": "forward_us",
-        "forward_byte": "forward_byte_ns",
-        "forward_latency": "forward_latency_us",
-        "processor_frame": "frame_us",
-        "processor_byte": "byte_ns",
-        "processor_latency": "latency_ns",
-        "processor_clock": "clock_mhz",
-    },
-    "host": {"host_frame": "frame_us", "host_byte": "byte_ns"},
-}
-"""The settings of the processor that forwards, seals and opens frames, by its place, with the medium's keys."""
-
 
 def read_scenario(words: Mapping[str, Any]) -> Scenario:
     """The scenario with these keys and values. Raises WordError for the first invalid one.
 
-    A key that has no effect in the scenario is valid (`airtoll.study.unused`).
+    A key that has no effect in the scenario is valid (`unused`).
     """
     for word in words:
         if word not in Scenario.model_fields:
@@ -219,11 +160,20 @@ def unused_processor(
     given: Collection[str], levels: Collection[factors.CryptoAt]
 ) -> Iterator[tuple[str, str]]:
     """The keys of a processor that encrypts at none of these levels of `crypto_at`, each with the error."""
-    for place, names in PROCESSORS.items():
-        if place not in levels and "by-suite" not in levels:
-            for word in names:
-                if word in given:
-                    yield word, f"requires crypto_at {place}"
+    for word, declared in KEYS.items():
+        if word in given and declared.crypto_at not in (None, *levels) and "by-suite" not in levels:
+            yield word, f"requires crypto_at {declared.crypto_at}"
+
+
+def unused(scenario: Scenario, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The keys among `given` that have no effect beside the scenario's other keys, each with the error.
+
+    `airtoll simulate` and `airtoll model` refuse such a key, because a user who sets it expects an effect. A study or a
+    grid may set a key that only some of its cells use.
+    """
+    yield from unused_processor(given, [scenario.crypto_at])
+    as_given = scenario.model_copy(update={"legacy_fallback": None})
+    yield from _rust.unused_keys(as_given.to_json(), list(given))
 
 
 def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
@@ -234,7 +184,7 @@ def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
     levels = of.model_dump(exclude={"lab", "stack", "tcp_size", "offered"})
     if of.offered != "max" and of.transport == "udp":
         levels["offered"] = of.offered
-    settings = {word: getattr(link, word) for word in MediumSettings.model_fields}
+    settings = {word: getattr(link, word) for word in MEDIUM_KEYS}
     if lab_entry(of.lab).has_tun and link.udp_buffer is not None:
         words = {"udp_tun": True, **words}
     return Scenario.model_construct(**{**settings, **levels, **words})

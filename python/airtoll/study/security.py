@@ -16,13 +16,13 @@ from airtoll.study.values import (
     FORGEABLE,
     NAME_PATTERN,
     Title,
-    Validated,
     did_you_mean,
     integer,
     is_name,
     key,
     key_of,
     name_of,
+    names_of,
     normal,
     switch,
 )
@@ -105,36 +105,10 @@ NEED_PROTECTION: Final[frozenset[KeyManagement]] = SAE | {"owe", "wpa-eap-suite-
 """The key managements that require protected management frames (WPA3 Specification 3.1; RFC 8110, 4.5)."""
 
 
-def _words(literal: Any) -> Validated:
-    """One of the names, or a list of several distinct names."""
-    names = get_args(literal)
-
-    def word(value: Any) -> str:
-        if isinstance(value, str) and value in names:
-            return value
-        hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
-        raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
-
-    def parse(value: Any) -> str | tuple[str, ...]:
-        if not isinstance(value, list | tuple):
-            return word(value)
-        words = tuple(word(each) for each in value)
-        if not words:
-            raise ValueError("the list is empty")
-        for index, each in enumerate(words):
-            if each in words[:index]:
-                raise ValueError(f"{show(each)} is a duplicate")
-        return words[0] if len(words) == 1 else words
-
-    of_one = {"type": "string", "enum": list(names)}
-    of_list = {"type": "array", "items": of_one, "minItems": 1, "uniqueItems": True}
-    return key(parse, {"anyOf": [of_one, of_list]})
-
-
-KeyManagements = Annotated[KeyManagement | tuple[KeyManagement, ...], *_words(KeyManagement)]
+KeyManagements = Annotated[KeyManagement | tuple[KeyManagement, ...], *names_of(get_args(KeyManagement))]
 """One key management, or those of a network in transition mode."""
 
-Ciphers = Annotated[Cipher | tuple[Cipher, ...], *_words(Cipher)]
+Ciphers = Annotated[Cipher | tuple[Cipher, ...], *names_of(get_args(Cipher))]
 
 _GROUPS: Final = (19, 20, 21)  # NIST P-256, P-384 and P-521
 

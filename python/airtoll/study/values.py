@@ -6,7 +6,7 @@ meaning everywhere.
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from airtoll.study import quantity
 from airtoll.study.phys import MCS, STREAMS_MAX, mcs_ranges, meanings
-from airtoll.study.quantity import Quantity, one_of, show
+from airtoll.study.quantity import Quantity, is_finite, one_of, show
 
 STATIONS_MAX = 2007
 RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
@@ -106,6 +106,31 @@ def key_of(
     return key(parse, {"type": "string", "enum": list(known)})
 
 
+def names_of(names: Sequence[str]) -> Validated:
+    """One of the names, or a list of several distinct names."""
+
+    def name(value: Any) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
+        raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
+
+    def parse(value: Any) -> str | tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            return name(value)
+        several = tuple(name(each) for each in value)
+        if not several:
+            raise ValueError("the list is empty")
+        for index, each in enumerate(several):
+            if each in several[:index]:
+                raise ValueError(f"{show(each)} is a duplicate")
+        return several[0] if len(several) == 1 else several
+
+    of_one = {"type": "string", "enum": list(names)}
+    of_list = {"type": "array", "items": of_one, "minItems": 1, "uniqueItems": True}
+    return key(parse, {"anyOf": [of_one, of_list]})
+
+
 def integer(least: int, most: int, why: str = "") -> Validated:
     """A whole number within the bounds. `why` gives their source."""
     because = f" ({why})" if why else ""
@@ -134,6 +159,23 @@ def switch() -> Validated:
 def number(of: Quantity, kind: Callable[[Any], float]) -> Validated:
     """A quantity as a plain number in its unit."""
     return key(lambda value: kind(of.parse(value)), of.json_schema())
+
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+def matrix(value: Any, of: str) -> Matrix:
+    """A square matrix of finite numbers. Raises ValueError if the value is another list."""
+    rows = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(row, list | tuple) for row in rows) or any(len(row) != len(rows) for row in rows):
+        raise ValueError(f"{show(value)} is not a square matrix of {of}: a list of equally long lists")
+    for row in rows:
+        for entry in row:
+            if isinstance(entry, bool) or not isinstance(entry, int | float):
+                raise ValueError(f"{show(entry)} in the matrix is not a number")
+            if not is_finite(entry):
+                raise ValueError(f"{show(entry)} in the matrix is not a finite number")
+    return tuple(tuple(row) for row in rows)
 
 
 def _rate(value: Any) -> str:

@@ -9,15 +9,17 @@ use super::error::{rate_bps, span};
 use crate::words::Topology;
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Cell {
     /// Stations that start or end traffic; with topology `through-ap`, pairs of stations.
     pub stations: usize,
-    topology: Topology,
+    pub topology: Topology,
     hears: Option<Vec<Vec<f64>>>,
     wired: Option<WiredWords>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct WiredWords {
     rate_mbps: Option<f64>,
     delay_us: Option<f64>,

@@ -9,11 +9,12 @@ use super::error::span;
 use crate::words::{FadingKind, PathLossModel, Word};
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ChannelWords {
     error_model: Word<ErrorModel>,
     snr_db: Option<OneOrMatrix>,
     path_loss: Option<PathLossWords>,
-    fading: Option<FadingKind>,
+    pub fading: Option<FadingKind>,
     k_factor_db: Option<f64>,
     coherence_time_us: Option<f64>,
 }
@@ -36,6 +37,7 @@ impl From<OneOrMatrix> for PerPair {
 
 /// Path loss. The defaults are those of [`PathLoss::indoors`], or of [`PathLoss::tgn`] with such a model.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct PathLossWords {
     model: Option<PathLossModel>,
     distance_m: OneOrMatrix,

@@ -5,7 +5,15 @@ use wlan_air::channel::ChannelError;
 use wlan_air::sim::ScenarioError;
 
 use crate::air::AirError;
-use crate::keys::KeyError;
+
+/// An invalid, missing or unknown key.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", .key.as_deref().unwrap_or("scenario"))]
+pub struct KeyError {
+    /// The key in study files, and a parameter of its table. `None` if the error concerns the complete scenario.
+    pub(super) key: Option<String>,
+    pub(super) reason: String,
+}
 
 /// Why a scenario is invalid.
 #[derive(Debug, thiserror::Error)]

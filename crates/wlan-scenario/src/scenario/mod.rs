@@ -10,13 +10,16 @@
 //! | `channel` | SNR or path loss, fading, error model |
 //! | `traffic` | direction, transport, sources |
 //!
-//! `answer` and `model` convert results to JSON. `error` has the errors, and checks numbers with a unit.
+//! [`contract`] declares all words, and `read` reads them from JSON. `answer` and `model` convert results to JSON.
+//! `error` has the errors, and checks numbers with a unit.
 
 mod answer;
 mod cell;
 mod channel;
+pub mod contract;
 mod error;
 mod model;
+mod read;
 mod sealing;
 mod security;
 mod station;
@@ -33,6 +36,7 @@ use wlan_rsn::ManagementProtection;
 use self::cell::Cell;
 use self::channel::ChannelWords;
 use self::error::span;
+use self::read::Grouped;
 use self::sealing::Sealing;
 pub use self::security::KeyManagement;
 use self::security::{Security, SecurityWords};
@@ -40,9 +44,8 @@ use self::station::Station;
 use self::traffic::Traffic;
 use crate::air::Air;
 use crate::beacon;
-use crate::keys::Keys;
 
-pub use self::error::BadScenario;
+pub use self::error::{BadScenario, KeyError};
 
 /// Received packets that a processor holds: a descriptor ring of the size that drivers use.
 const RECEIVE_LIMIT: usize = 512;
@@ -62,8 +65,34 @@ pub struct Scenario {
     run: Run,
 }
 
+/// All words of a scenario, by group.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    air: Air,
+    security: SecurityWords,
+    sealing: Sealing,
+    cell: Cell,
+    station: Station,
+    channel: ChannelWords,
+    traffic: Traffic,
+    run: Run,
+}
+
+impl Words {
+    fn read(text: &str) -> Result<Words, BadScenario> {
+        Ok(serde_json::from_str::<Grouped>(text)?.words()?)
+    }
+}
+
+/// The PHY of a scenario; `None` if there is none of this name.
+fn phy_of(words: &Words) -> Option<&'static Phy> {
+    PHYS.iter().copied().find(|phy| phy.word == words.air.phy)
+}
+
 /// The seed, and the duration of the scenario.
 #[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Run {
     seed: u64,
     duration_s: f64,
@@ -72,7 +101,8 @@ struct Run {
 
 impl<'de> Deserialize<'de> for Scenario {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Scenario::take(Keys::deserialize(deserializer)?, PHYS).map_err(D::Error::custom)
+        let read = |grouped: Grouped| Scenario::of(grouped.words()?, PHYS);
+        read(Grouped::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -91,30 +121,59 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`].
     pub fn read_with(text: &str, phys: &[&'static Phy]) -> Result<Scenario, BadScenario> {
-        Scenario::take(serde_json::from_str(text)?, phys)
+        Scenario::of(Words::read(text)?, phys)
     }
 
-    fn take(mut keys: Keys, phys: &[&'static Phy]) -> Result<Scenario, BadScenario> {
-        let air: Air = keys.take()?;
-        let security: SecurityWords = keys.take()?;
-        let sealing: Sealing = keys.take()?;
-        let cell = keys.take()?;
-        let station = keys.take()?;
-        let channel = keys.take()?;
-        let traffic = keys.take()?;
-        let run = keys.take()?;
-        keys.finish()?;
-        let mode = air.mode(phys)?;
+    /// Why the medium refuses a scenario; `None` if it does not. With `is_of_any_width`, the scenario may have any channel
+    /// width and any number of streams, and the reason is that of its own.
+    #[must_use]
+    pub fn refusal(text: &str, is_of_any_width: bool) -> Option<BadScenario> {
+        let refusal = |words| {
+            Scenario::of(words, PHYS)
+                .and_then(|scenario| scenario.check())
+                .err()
+        };
+        let words = match Words::read(text) {
+            Ok(words) => words,
+            Err(error) => return Some(error),
+        };
+        let first = refusal(words.clone())?;
+        let phy = phy_of(&words).filter(|_| is_of_any_width);
+        let widths = phy.map_or(&[][..], |phy| phy.bandwidths_mhz);
+        let is_allowed = widths.iter().any(|&bandwidth| {
+            (1..=phy.map_or(0, |phy| phy.max_streams)).any(|streams| {
+                let mut words = words.clone();
+                words.air.bandwidth = bandwidth;
+                words.air.streams = words
+                    .air
+                    .streams
+                    .filter(|_| streams == 1)
+                    .or((streams > 1).then_some(streams));
+                refusal(words).is_none()
+            })
+        });
+        (!is_allowed).then_some(first)
+    }
+
+    /// The keys among `given` that have no effect beside the scenario's other keys, each with the error. A scenario that
+    /// cannot be read has none.
+    #[must_use]
+    pub fn unused(text: &str, given: &[String]) -> Vec<(&'static str, String)> {
+        Words::read(text).map_or_else(|_| Vec::new(), |words| contract::unused(&words, given))
+    }
+
+    fn of(words: Words, phys: &[&'static Phy]) -> Result<Scenario, BadScenario> {
+        let mode = words.air.mode(phys)?;
         Ok(Scenario {
-            security: security.on(mode.phy())?,
-            bss: air.bss(&mode)?,
+            security: words.security.on(mode.phy())?,
+            bss: words.air.bss(&mode)?,
             mode,
-            sealing,
-            cell,
-            station,
-            channel,
-            traffic,
-            run,
+            sealing: words.sealing,
+            cell: words.cell,
+            station: words.station,
+            channel: words.channel,
+            traffic: words.traffic,
+            run: words.run,
         })
     }
 

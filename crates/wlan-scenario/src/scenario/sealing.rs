@@ -12,20 +12,22 @@ use super::error::span;
 use crate::words::CryptoAt;
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Sealing {
     crypto_at: CryptoAt,
-    processor: Option<ProcessorWords>,
+    pub processor: Option<ProcessorWords>,
 }
 
 /// Overrides of the processor's times. Each frame is forwarded, with any security; the other times are of sealing and
 /// opening.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-struct ProcessorWords {
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub(super) struct ProcessorWords {
     forward_us: Option<f64>,
     forward_byte_ns: Option<f64>,
     forward_latency_us: Option<f64>,
-    frame_us: Option<f64>,
-    byte_ns: Option<f64>,
+    pub frame_us: Option<f64>,
+    pub byte_ns: Option<f64>,
     latency_ns: Option<f64>,
     clock_mhz: Option<f64>,
 }

@@ -80,8 +80,9 @@ impl KeyManagement {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct SecurityWords {
-    security: Level,
+    pub security: Level,
     wpa_key_mgmt: Option<WordList<KeyManagement>>,
     ieee80211w: Option<Ieee80211w>,
     beacon_prot: Option<bool>,

@@ -15,13 +15,14 @@ use crate::words::{Queue, RateChoice, Word, word_of};
 const QOS_MAC_B: usize = 30;
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Station {
     access_category: Option<Word<Category>>,
     txop_limit_us: Option<f64>,
     retry_limit: Option<u8>,
     rate_control: Option<RateChoice>,
-    ampdu: Option<bool>,
-    amsdu_bytes: Option<usize>,
+    pub ampdu: Option<bool>,
+    pub amsdu_bytes: Option<usize>,
     rts_threshold: Option<usize>,
     fragmentation_threshold: Option<usize>,
     protection: Option<Word<Protection>>,

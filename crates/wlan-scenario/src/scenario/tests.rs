@@ -1,12 +1,15 @@
 //! Scenarios in words, and their results.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use wlan_air::sim::Processor;
 
 use super::KeyManagement;
-use super::Scenario;
+use super::contract::KEYS;
 use super::testing::{read, scenario, text};
+use super::{Scenario, Words};
 use crate::words::Level;
 
 pub(super) fn refused(words: &[(&str, Value)]) -> String {
@@ -447,12 +450,12 @@ fn every_refused_key_is_named_in_one_line() {
         (
             "wired",
             json!({"rate_mbps": "fast"}),
-            "wired.rate_mbps: invalid type: string \"fast\", expected f64",
+            "wired_rate: invalid type: string \"fast\", expected f64",
         ),
         (
             "wired",
             json!({"rate": 100}),
-            "wired: unknown field `rate`, expected one of `rate_mbps`, `delay_us`",
+            "wired: unknown field `rate`, expected `rate_mbps` or `delay_us`",
         ),
         (
             "path_loss",
@@ -469,16 +472,17 @@ fn every_refused_key_is_named_in_one_line() {
         (
             "snr_db",
             json!("loud"),
-            "snr_db: expected a number or a matrix of numbers",
+            "snr: expected a number or a matrix of numbers",
         ),
     ] {
         assert_eq!(refused(&[(key, value)]), words);
     }
     let unknown = refused(&[("colour", "red".into())]);
     assert!(
-        unknown.starts_with("scenario: unknown field `colour`, expected one of `phy`, `rate`, "),
+        unknown.starts_with("scenario: unknown field `colour`, expected one of "),
         "{unknown}"
     );
+    assert!(unknown.contains(" `phy`, `rate`, "), "{unknown}");
 }
 
 #[test]
@@ -527,4 +531,42 @@ fn sealing_takes_time_with_every_suite() {
             assert_ne!(processor, Processor::NONE, "{crypto_at} {}", suite.name());
         }
     }
+}
+
+/// A key that only the contract has could not be read, and a key that only a struct has could not be written.
+#[test]
+fn the_contract_has_the_fields_of_the_structs() {
+    let objects = KEYS.iter().flat_map(|key| match key.json.split_once('.') {
+        Some((object, field)) => vec![(key.group, object), (object, field)],
+        None => {
+            let parameters = key.values.parameters.iter().map(|(name, _)| (key.json, *name));
+            [(key.group, key.json)].into_iter().chain(parameters).collect()
+        }
+    });
+    let mut declared: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (object, field) in objects.filter(|(object, _)| !object.is_empty()) {
+        declared.entry(object).or_default().insert(field);
+    }
+    assert_eq!(declared.len(), 8 + 3);
+    for (object, fields) in declared {
+        let error = match serde_json::from_value::<Words>(json!({object: {"?": 0}})) {
+            Err(error) if error.to_string().starts_with("unknown field `?`") => error.to_string(),
+            _ => refused(&[(object, json!({"?": 0}))]),
+        };
+        let found: BTreeSet<&str> = error.split('`').skip(1).step_by(2).skip(1).collect();
+        assert_eq!(found, fields, "{object}: {error}");
+    }
+}
+
+#[test]
+fn a_rate_is_refused_only_if_no_width_and_number_of_streams_allow_it() {
+    let refusal = |rate: &str, is_of_any_width: bool| {
+        let text = text(&[("phy", "vht".into()), ("rate", rate.into())]);
+        Scenario::refusal(&text, is_of_any_width).map(|refusal| refusal.to_string())
+    };
+    assert_eq!(refusal("mcs8", false), None);
+    assert!(refusal("mcs9", false).unwrap().contains("21.5"));
+    assert_eq!(refusal("mcs9", true), None);
+    assert_eq!(refusal("mcs10", true), refusal("mcs10", false));
+    assert!(refusal("mcs10", true).is_some());
 }

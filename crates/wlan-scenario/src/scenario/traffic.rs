@@ -22,10 +22,11 @@ const CLOCK_RESOLUTION_US: f64 = 1.0;
 const MTU_B: usize = 1500;
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Traffic {
     direction: Direction,
     pub transport: Transport,
-    ip: Word<IpVersion>,
+    pub ip: Word<IpVersion>,
     /// Octets of the payload of a packet.
     pub packet_size: usize,
     #[serde(rename = "traffic")]
@@ -42,14 +43,14 @@ pub(super) struct Traffic {
     /// Between a response and the next request.
     pause_us: Option<f64>,
     congestion_control: Option<Word<CongestionControl>>,
-    window_bytes: Option<u64>,
+    pub window_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
     delayed_ack: Option<bool>,
     coalesce: Option<bool>,
     timestamps: Option<bool>,
     segmentation_offload: Option<bool>,
     ip_fragments: Option<bool>,
-    udp_buffer_bytes: Option<u64>,
+    pub udp_buffer_bytes: Option<u64>,
     udp_tun: Option<bool>,
 }
 
@@ -125,7 +126,7 @@ impl Traffic {
     }
 
     /// The program that sends datagrams: iperf3, which lab air runs, unless set.
-    fn program(&self) -> Pacing {
+    pub fn program(&self) -> Pacing {
         self.pacing.unwrap_or(Pacing::Iperf3)
     }
 
