@@ -18,10 +18,14 @@ impl Grouped {
     pub fn words(&self) -> Result<Words, KeyError> {
         let mut text = serde_json::Deserializer::from_str(&self.0);
         serde_path_to_error::deserialize(&mut text).map_err(|error| {
-            let path = error.path().to_string();
+            let mut path = error.path().to_string();
             let error = error.into_inner();
             let position = format!(" at line {} column {}", error.line(), error.column());
             let reason = error.to_string();
+            // The path of an unknown field ends with the field, which the reason names.
+            if reason.starts_with("unknown field") {
+                path.truncate(path.rfind('.').unwrap_or(0));
+            }
             KeyError {
                 key: path.split_once('.').map(|(_, inner)| name_of(inner)),
                 reason: reason.strip_suffix(&position).unwrap_or(&reason).into(),
