@@ -27,10 +27,9 @@ pub use phases::phases;
 pub use sae::sae;
 use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::michael::MichaelHeader;
-use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
-    open_each, seal_each,
+    Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, Role, SealJob, Suite, TemporalKey, Tkip,
+    Wep, open_each, seal_each,
 };
 use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
 use wlan_frames::ampdu::Delimiter;
@@ -138,10 +137,10 @@ pub fn captures(data: &[u8]) {
         return;
     };
     let mut decap = Decap::new(vec![
-        CaptureKey::Wep(Wep::new(&WEP40).expect("5 octets")),
-        CaptureKey::Wep(Wep::new(WEP104).expect("13 octets")),
-        CaptureKey::tkip(&TKIP),
-        CaptureKey::Aes(Box::new(aes_key(Suite::Ccmp128, Backend::detect()))),
+        CaptureKey::from(Wep::new(&WEP40).expect("5 octets")),
+        CaptureKey::from(Wep::new(WEP104).expect("13 octets")),
+        CaptureKey::new(Suite::Tkip, &TKIP).expect("32 octets"),
+        CaptureKey::new(Suite::Ccmp128, &[0x5a; 16]).expect("16 octets"),
     ]);
     let mut out = pcap::file_header_of(LINKTYPE_ETHERNET).to_vec();
     let (mut octets, mut whole) = (0, pcap::records(file));
@@ -201,11 +200,8 @@ fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
 
         fn eapol(&mut self, bssid: MacAddr, station: MacAddr, packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
             let learned = self.0.packet(bssid, station, packet).unwrap_or_default();
-            let key = |suite, key: &Key| match suite {
-                Suite::Tkip => CaptureKey::tkip(key.as_octets().try_into().expect("32 octets")),
-                suite => CaptureKey::Aes(Box::new(
-                    TemporalKey::new(suite, key.as_octets()).expect("the key has the suite's length"),
-                )),
+            let key = |suite, key: &Key| {
+                CaptureKey::new(suite, key.as_octets()).expect("the key has the suite's length")
             };
             let learned = learned.into_iter().filter_map(|one| match one {
                 Learned::Pairwise {
@@ -251,7 +247,7 @@ pub fn open(data: &[u8]) {
         let wep = Wep::new(key).expect("5 or 13 octets");
         checked_open(data, wep.suite(), |jobs| wep.open(jobs));
     }
-    for role in [Role::Authenticator, Role::Supplicant] {
+    for role in [Role::Ap, Role::Sta] {
         let tkip = Tkip::new(&TKIP, role);
         checked_open(data, Suite::Tkip, |jobs| tkip.open(jobs));
     }
@@ -293,10 +289,7 @@ pub fn seal(data: &[u8]) {
         |jobs| wep.seal(jobs).is_ok(),
         |jobs| wep.open(jobs),
     );
-    let (ap, station) = (
-        Tkip::new(&TKIP, Role::Authenticator),
-        Tkip::new(&TKIP, Role::Supplicant),
-    );
+    let (ap, station) = (Tkip::new(&TKIP, Role::Ap), Tkip::new(&TKIP, Role::Sta));
     let _ = station.msdu_mic(
         MichaelHeader {
             da: MacAddr([1; 6]),

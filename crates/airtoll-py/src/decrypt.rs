@@ -92,7 +92,7 @@ pub(crate) fn decrypt_capture(
     let mut secrets = Secrets::default();
     for key in keys {
         let key = Wep::new(&key).map_err(|error| wrong(&error))?;
-        secrets.keys.push(CaptureKey::Wep(key));
+        secrets.keys.push(CaptureKey::from(key));
     }
     if let Some(passphrase) = passphrase {
         let passphrase = Passphrase::parse(&passphrase).map_err(|error| wrong(&error))?;

@@ -7,10 +7,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 use wlan_ciphers::bip::IntegrityKeyId;
-use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Bip, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
-    SealFault, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
+    Backend, Bip, Cipher, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, Role,
+    SealError, SealFault, SealJob, Suite, tkip,
 };
 use wlan_frames::{DataFrame, FrameControl, FrameError, MacAddr, MacHeader};
 
@@ -54,15 +53,14 @@ pub(crate) struct Protection {
 }
 
 enum Key {
-    Wep(Wep),
-    /// Each direction has its own Michael key (IEEE 802.11-2020 12.8.1).
-    Tkip {
-        ap: Tkip,
-        station: Tkip,
-        /// The address of the authenticator, for frames with four addresses.
+    /// Every suite except BIP.
+    Data {
+        ap: Box<Cipher>,
+        /// The other end of TKIP: each direction has its own Michael key (IEEE 802.11-2020 12.8.1).
+        station: Option<Box<Cipher>>,
+        /// The address of the authenticator, for TKIP frames with four addresses.
         authenticator: Option<MacAddr>,
     },
-    Aes(Box<TemporalKey>),
     Bip(Box<Bip>),
 }
 
@@ -96,34 +94,31 @@ impl Protection {
             .map(|text| text.parse::<MacAddr>())
             .transpose()
             .map_err(|error| value_error(format!("authenticator: {error}")))?;
-        let key = match suite {
-            Suite::Wep40 | Suite::Wep104 => Wep::new(&key).map(Key::Wep).map_err(value_error)?,
-            Suite::Tkip => {
-                let key = key[..].try_into().expect("the length was checked");
-                Key::Tkip {
-                    ap: Tkip::new(key, Role::Authenticator),
-                    station: Tkip::new(key, Role::Supplicant),
-                    authenticator,
-                }
-            }
-            _ if suite.is_bip() => Bip::new(suite, &key)
-                .map(|key| Key::Bip(Box::new(key)))
-                .map_err(value_error)?,
-            _ => {
-                let backend = match backend {
-                    None => Backend::detect(),
-                    Some(name) => Backend::available()
-                        .find(|backend| backend.name() == name)
-                        .ok_or_else(|| not_one_of("backend", name, &backends()))?,
-                };
-                let key = TemporalKey::with_backend(suite, &key, backend).map_err(value_error)?;
-                Key::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))
+        let has_backends = !suite.is_rc4() && !suite.is_bip();
+        let key = if suite.is_bip() {
+            Key::Bip(Box::new(Bip::new(suite, &key).map_err(value_error)?))
+        } else {
+            let backend = match backend.filter(|_| has_backends) {
+                None => Backend::detect(),
+                Some(name) => Backend::available()
+                    .find(|backend| backend.name() == name)
+                    .ok_or_else(|| not_one_of("backend", name, &backends()))?,
+            };
+            let end = |role| {
+                let end = Cipher::with_backend(suite, &key, role, backend).map_err(value_error)?;
+                PyResult::Ok(Box::new(end.with_spp_amsdu(spp_amsdu)))
+            };
+            let is_tkip = suite == Suite::Tkip;
+            Key::Data {
+                ap: end(Role::Ap)?,
+                station: is_tkip.then(|| end(Role::Sta)).transpose()?,
+                authenticator,
             }
         };
-        if backend.is_some() && !matches!(key, Key::Aes(_)) {
+        if backend.is_some() && !has_backends {
             return Err(value_error(format!("backend: {name} has no choice of backends")));
         }
-        if spp_amsdu && !matches!(key, Key::Aes(_)) {
+        if spp_amsdu && !has_backends {
             return Err(value_error(format!(
                 "spp_amsdu: {name} does not protect the header"
             )));
@@ -140,8 +135,8 @@ impl Protection {
     #[getter]
     fn backend(&self) -> Option<&'static str> {
         match &self.key {
-            Key::Aes(key) => Some(key.backend().name()),
-            _ => None,
+            Key::Data { ap, .. } => ap.backend().map(Backend::name),
+            Key::Bip(_) => None,
         }
     }
 
@@ -184,7 +179,7 @@ impl Protection {
         mut window: Option<PyRefMut<'py, Window>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let key_id = self.key_id(key_id)?;
-        if window.is_some() && matches!(self.key, Key::Wep(_)) {
+        if window.is_some() && self.suite.is_wep() {
             return Err(value_error("window: WEP has no replay protection"));
         }
         let window = window.as_mut().map(|window| &mut window.0);
@@ -238,9 +233,11 @@ impl Protection {
         };
         let fc = header.frame_control();
         match &self.key {
-            Key::Tkip { authenticator, .. } if fc.has_addr4() => {
-                authenticator.map(|authenticator| authenticator == header.transmitter())
-            }
+            Key::Data {
+                station: Some(_),
+                authenticator,
+                ..
+            } if fc.has_addr4() => authenticator.map(|authenticator| authenticator == header.transmitter()),
             _ => Some(fc.has(FrameControl::FROM_DS)),
         }
     }
@@ -280,15 +277,10 @@ impl Protection {
                     key.protect(&mut laid.mpdu, laid.pn, key_id).map_err(of(job))?;
                 }
             }
-            (Key::Wep(key), AnyKeyId::Traffic(key_id)) => {
-                seal_those(&mut batch, key_id, |_| true, |jobs| key.seal(jobs))?;
-            }
-            (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
-                seal_those(&mut batch, key_id, |_| true, |jobs| key.seal(jobs))?;
-            }
-            (Key::Tkip { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
-                for (end, is_ap) in [(ap, true), (station, false)] {
-                    let which = |mpdu: &[u8]| self.is_from_ap(mpdu) == Some(is_ap);
+            (Key::Data { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
+                let ends = [Some((ap, true)), station.as_ref().map(|station| (station, false))];
+                for (end, is_ap) in ends.into_iter().flatten() {
+                    let which = |mpdu: &[u8]| station.is_none() || self.is_from_ap(mpdu) == Some(is_ap);
                     seal_those(&mut batch, key_id, which, |jobs| end.seal(jobs))?;
                 }
             }
@@ -313,15 +305,10 @@ impl Protection {
                     *verdict = check(key, mpdu, key_id);
                 }
             }
-            (Key::Wep(key), AnyKeyId::Traffic(key_id)) => {
-                open_those(&mut batch, key_id, |_| true, |jobs| key.open(jobs));
-            }
-            (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
-                open_those(&mut batch, key_id, |_| true, |jobs| key.open(jobs));
-            }
-            (Key::Tkip { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
-                for (end, is_ap) in [(station, true), (ap, false)] {
-                    let which = |mpdu: &[u8]| self.is_from_ap(mpdu) == Some(is_ap);
+            (Key::Data { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
+                let ends = [station.as_ref().map(|station| (station, true)), Some((ap, false))];
+                for (end, is_from_ap) in ends.into_iter().flatten() {
+                    let which = |mpdu: &[u8]| station.is_none() || self.is_from_ap(mpdu) == Some(is_from_ap);
                     open_those(&mut batch, key_id, which, |jobs| end.open(jobs));
                 }
                 let refused = || Err(("bad_header", NO_AUTHENTICATOR.to_owned()));
@@ -353,9 +340,9 @@ impl Protection {
         mpdu: &[u8],
         window: &mut ReplayWindow,
     ) -> Result<(), Replay> {
-        match (verdict, &self.key) {
+        match (verdict, self.suite) {
             (Ok(opened), _) => window.accept(opened.priority, opened.pn),
-            (Err(("icv" | "mic", _)), Key::Tkip { .. }) => match tkip::peek(mpdu) {
+            (Err(("icv" | "mic", _)), Suite::Tkip) => match tkip::peek(mpdu) {
                 Ok((tsc, _)) => window.check(Priority::Tid(tid(mpdu)), tsc),
                 Err(_) => Ok(()),
             },

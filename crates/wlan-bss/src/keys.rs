@@ -1,58 +1,19 @@
 //! The keys that an end of an association uses, and the frames that they seal and open.
 
 use wlan_ciphers::{
-    Bip, IntegrityKeyId, KeyId, OpenJob, PacketNumber, Priority, ReplayWindow, SealJob, Suite, TemporalKey,
-    Tkip, tkip,
+    Bip, Cipher, IntegrityKeyId, KeyId, OpenJob, PacketNumber, Priority, ReplayWindow, SealJob, Suite,
 };
 use wlan_frames::{FrameControl, MacAddr, Role};
 use wlan_rsn::Key;
 
-/// A key that seals or opens MPDUs.
-enum Cipher {
-    Tkip(Box<Tkip>),
-    Aes(Box<TemporalKey>),
-}
-
-impl Cipher {
-    fn new(suite: Suite, key: &Key, role: Role) -> Self {
-        let octets = key.as_octets();
-        match suite {
-            Suite::Tkip => {
-                let role = match role {
-                    Role::Ap => tkip::Role::Authenticator,
-                    Role::Sta => tkip::Role::Supplicant,
-                };
-                let octets = octets
-                    .try_into()
-                    .expect("a handshake yields keys of their suite's length");
-                Self::Tkip(Box::new(Tkip::new(octets, role)))
-            }
-            _ => Self::Aes(Box::new(
-                TemporalKey::new(suite, octets).expect("a handshake yields keys of their suite's length"),
-            )),
-        }
-    }
-
-    fn seal(&self, job: SealJob<'_>) {
-        match self {
-            Self::Tkip(key) => key.seal(&mut [job]),
-            Self::Aes(key) => key.seal(&mut [job]),
-        }
-        .expect("frames built here can be sealed");
-    }
-
-    fn open(&self, job: &mut OpenJob<'_>) {
-        match self {
-            Self::Tkip(key) => key.open(std::slice::from_mut(job)),
-            Self::Aes(key) => key.open(std::slice::from_mut(job)),
-        }
-    }
+fn cipher(suite: Suite, key: &Key, role: Role) -> Box<Cipher> {
+    let cipher = Cipher::new(suite, key.as_octets(), role);
+    Box::new(cipher.expect("a handshake yields keys of their suite's length"))
 }
 
 /// A key that seals MPDUs.
 pub struct Sealing {
-    suite: Suite,
-    cipher: Cipher,
+    cipher: Box<Cipher>,
     key_id: KeyId,
     pn: PacketNumber,
 }
@@ -61,8 +22,7 @@ impl Sealing {
     /// A new key of the end with this role.
     pub fn new(suite: Suite, key: &Key, key_id: KeyId, role: Role) -> Self {
         Self {
-            suite,
-            cipher: Cipher::new(suite, key, role),
+            cipher: cipher(suite, key, role),
             key_id,
             pn: PacketNumber::ZERO,
         }
@@ -81,20 +41,16 @@ impl Sealing {
     /// The sealed MPDU with this header and body.
     pub fn seal(&mut self, header: &[u8], body: &[u8]) -> Vec<u8> {
         self.pn = self.pn.next().expect("2^48 frames outlast any key");
-        let space = |octets| vec![0; octets];
-        let mut mpdu = [
-            header,
-            &space(self.suite.header_len()),
-            body,
-            &space(self.suite.mic_len()),
-        ]
-        .concat();
-        self.cipher.seal(SealJob {
+        let (suite, space) = (self.cipher.suite(), |octets| vec![0; octets]);
+        let mut mpdu = [header, &space(suite.header_len()), body, &space(suite.mic_len())].concat();
+        let job = SealJob {
             mpdu: &mut mpdu,
             header_len: header.len(),
             pn: self.pn,
             key_id: self.key_id,
-        });
+        };
+        let sealed = self.cipher.seal(&mut [job]);
+        sealed.expect("frames built here can be sealed");
         mpdu
     }
 }
@@ -102,7 +58,7 @@ impl Sealing {
 /// A key that opens MPDUs.
 pub struct Opening {
     key: Key,
-    cipher: Cipher,
+    cipher: Box<Cipher>,
     key_id: KeyId,
     window: ReplayWindow,
 }
@@ -121,7 +77,7 @@ impl Opening {
     pub fn new(suite: Suite, key: &Key, key_id: KeyId, role: Role, last: PacketNumber) -> Self {
         Self {
             key: key.clone(),
-            cipher: Cipher::new(suite, key, role),
+            cipher: cipher(suite, key, role),
             key_id,
             window: ReplayWindow::new(last),
         }
@@ -146,7 +102,7 @@ impl Opening {
     fn open(&mut self, mpdu: &[u8]) -> Option<Result<Vec<u8>, Dropped>> {
         let mut octets = mpdu.to_vec();
         let mut job = OpenJob::new(&mut octets, self.key_id);
-        self.cipher.open(&mut job);
+        self.cipher.open_one(&mut job);
         let opened = job.verdict().ok()?.clone();
         Some(match self.window.accept(opened.priority, opened.pn) {
             Ok(()) => Ok(octets[opened.payload].to_vec()),

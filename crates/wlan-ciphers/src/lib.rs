@@ -14,6 +14,7 @@
 //!
 //! | module | contents | source |
 //! |---|---|---|
+//! | [`cipher`] | the key of any suite, at one end of a link | |
 //! | [`wep`] | WEP-40 and WEP-104 | IEEE 802.11-2020 12.3.2 |
 //! | [`tkip`], [`michael`] | TKIP and its MIC | 12.5.2 |
 //! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
@@ -50,6 +51,7 @@ mod cpu;
 mod aad;
 pub mod bip;
 pub mod ccmp;
+pub mod cipher;
 mod engine;
 pub mod enhanced;
 #[cfg(feature = "study")]
@@ -77,6 +79,7 @@ mod readme {}
 
 pub use aad::Priority;
 pub use bip::{Bip, IntegrityKeyId};
+pub use cipher::Cipher;
 pub use engine::Backend;
 pub use enhanced::Lanes;
 #[cfg(feature = "study")]
@@ -87,6 +90,7 @@ pub use pn::{KeyId, PacketNumber, PnExhausted};
 pub use replay::{Replay, ReplayWindow};
 pub use tkip::Tkip;
 pub use wep::Wep;
+pub use wlan_frames::Role;
 
 /// A cipher suite, as named by the RSN element (IEEE 802.11-2020 9.4.2.24.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -185,6 +189,51 @@ impl Suite {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
+    /// The spelling of hostapd's files and of wpa_supplicant's status. `None` if they do not have the suite.
+    #[must_use]
+    pub const fn hostapd_name(self) -> Option<&'static str> {
+        Some(match self {
+            Suite::Wep40 => "WEP-40",
+            Suite::Wep104 => "WEP-104",
+            Suite::Tkip => "TKIP",
+            Suite::Ccmp128 => "CCMP",
+            Suite::Ccmp256 => "CCMP-256",
+            Suite::Gcmp128 => "GCMP",
+            Suite::Gcmp256 => "GCMP-256",
+            Suite::BipCmac128 => "AES-128-CMAC",
+            Suite::BipCmac256 => "BIP-CMAC-256",
+            Suite::BipGmac128 => "BIP-GMAC-128",
+            Suite::BipGmac256 => "BIP-GMAC-256",
+            Suite::Enhanced(_) => return None,
+        })
+    }
+
+    /// The lanes of Enhanced CCMP.
+    #[must_use]
+    pub const fn lanes(self) -> Option<Lanes> {
+        match self {
+            Suite::Enhanced(lanes) => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The rank among the pairwise suites that an access point offers: a station prefers the suite with the highest
+    /// rank, in the order of wpa_supplicant. Enhanced CCMP is never offered with another suite.
+    #[must_use]
+    pub const fn strength(self) -> u8 {
+        match self {
+            Suite::Wep40 => 0,
+            Suite::Wep104 => 1,
+            Suite::Tkip => 2,
+            Suite::Ccmp128 => 3,
+            Suite::Gcmp128 => 4,
+            Suite::Ccmp256 => 5,
+            Suite::Gcmp256 => 6,
+            Suite::Enhanced(lanes) => 7 + lanes.log2() as u8,
+            Suite::BipCmac128 | Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => u8::MAX,
+        }
+    }
+
     /// Whether the suite is BIP, which protects only group addressed management frames and leaves them readable.
     #[must_use]
     pub const fn is_bip(self) -> bool {
@@ -220,6 +269,12 @@ impl Suite {
             Suite::Ccmp128 | Suite::Enhanced(_) => 8,
             Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 16,
         }
+    }
+
+    /// Whether the suite is WEP, whose keys do not come from a handshake and which has no replay protection.
+    #[must_use]
+    pub const fn is_wep(self) -> bool {
+        matches!(self, Suite::Wep40 | Suite::Wep104)
     }
 
     /// Whether the suite is WEP or TKIP, which the standard has deprecated.

@@ -32,7 +32,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
-use wlan_frames::{DataFrame, MacAddr, fcs};
+use wlan_frames::{DataFrame, MacAddr, Role, fcs};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aad::{HeaderError, Priority};
@@ -47,15 +47,6 @@ use mixing::{Mixer, TemporalKey, wep_seed_octet};
 
 const HEADER_LEN: usize = Suite::Tkip.header_len();
 const KEY_ID_OCTET: usize = 3;
-
-/// The end of the link. Each direction has its own Michael key (12.8.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// The access point.
-    Authenticator,
-    /// The station.
-    Supplicant,
-}
 
 /// One temporal key with its Michael keys. It is wiped when dropped and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -72,8 +63,9 @@ impl fmt::Debug for Tkip {
 }
 
 impl Tkip {
-    /// Splits the 256 bits into the temporal key (16 octets), the Michael key for frames of the authenticator (8) and
-    /// the Michael key for frames of the supplicant (8).
+    /// The key of one end: each direction has its own Michael key (12.8.1). Splits the 256 bits into the temporal key
+    /// (16 octets), the Michael key for frames of the authenticator (8) and the Michael key for frames of the
+    /// supplicant (8). The access point is the authenticator.
     #[must_use]
     pub fn new(key: &[u8; 32], role: Role) -> Tkip {
         let (words, _) = key.as_chunks();
@@ -84,8 +76,8 @@ impl Tkip {
         };
         let (authenticator, supplicant) = (michael(16), michael(24));
         let (transmit, receive) = match role {
-            Role::Authenticator => (authenticator, supplicant),
-            Role::Supplicant => (supplicant, authenticator),
+            Role::Ap => (authenticator, supplicant),
+            Role::Sta => (supplicant, authenticator),
         };
         Tkip {
             tk: core::array::from_fn(|n| u16::from_le_bytes(words[n])),
@@ -509,7 +501,7 @@ mod tests {
         let v = Vector::load();
         let frame = DataFrame::parse(&v.header.0).ok().unwrap();
         // The frame comes from the access point.
-        let ap = v.tkip(Role::Authenticator);
+        let ap = v.tkip(Role::Ap);
         assert_eq!(
             Mixer::default().seed(&ap.tk, frame.transmitter(), v.pn())[..],
             v.seed.0
@@ -534,7 +526,7 @@ mod tests {
         let v = Vector::load();
         let mut mpdu = v.sealed();
         let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
-        v.tkip(Role::Supplicant).open(&mut jobs);
+        v.tkip(Role::Sta).open(&mut jobs);
         assert_eq!(jobs[0].payload().unwrap(), v.plaintext.0, "{}", v.name);
         assert_eq!(jobs[0].verdict().unwrap().pn, v.pn());
     }

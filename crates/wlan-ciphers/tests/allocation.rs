@@ -1,9 +1,8 @@
 //! Sealing and opening do not allocate, not even in the first batch.
 
-use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep, open_each,
-    seal_each,
+    Backend, KeyId, OpenError, OpenJob, PacketNumber, Role, SealJob, Suite, TemporalKey, Tkip, Wep,
+    open_each, seal_each,
 };
 
 /// QoS Data to the access point.
@@ -128,7 +127,7 @@ fn batches_of_wep_and_tkip_allocate_nothing() {
             assert_allocates_nothing("WEP", || wep.open(&mut jobs));
             assert_opened(jobs.iter().map(OpenJob::payload), "WEP");
         }
-        let [ap, station] = [Role::Authenticator, Role::Supplicant].map(|role| Tkip::new(&[9; 32], role));
+        let [ap, station] = [Role::Ap, Role::Sta].map(|role| Tkip::new(&[9; 32], role));
         let mut mpdus = mpdus(|_| Suite::Tkip, len);
         let mut jobs = seal_jobs(&mut mpdus);
         assert_allocates_nothing("TKIP", || station.seal(&mut jobs).unwrap());

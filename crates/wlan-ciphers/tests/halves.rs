@@ -2,9 +2,8 @@
 //! measurements of the halves apply to sealing.
 
 use proptest::prelude::*;
-use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Half, KeyId, PacketNumber, SealFault, SealJob, Suite, TemporalKey, Tkip, Wep, michael,
+    Backend, Cipher, Half, KeyId, PacketNumber, Role, SealFault, SealJob, Suite, Tkip, michael,
 };
 
 /// QoS Data to the access point.
@@ -41,18 +40,10 @@ fn take(suite: Suite, backend: Backend, step: Step, mpdu: &mut [u8]) -> Result<(
         key_id: KeyId::PAIRWISE,
     }];
     let key = &KEY[..suite.key_len()];
-    macro_rules! take {
-        ($key:expr) => {
-            match step {
-                Step::Seal => $key.seal(&mut jobs).map_err(|error| error.fault),
-                Step::Half(half) => $key.seal_half(half, &mut jobs[0]),
-            }
-        };
-    }
-    match suite {
-        Suite::Wep40 | Suite::Wep104 => take!(Wep::new(key).unwrap()),
-        Suite::Tkip => take!(Tkip::new(&KEY, Role::Supplicant)),
-        _ => take!(TemporalKey::with_backend(suite, key, backend).unwrap()),
+    let key = Cipher::with_backend(suite, key, Role::Sta, backend).unwrap();
+    match step {
+        Step::Seal => key.seal(&mut jobs).map_err(|error| error.fault),
+        Step::Half(half) => key.seal_half(half, &mut jobs[0]),
     }
 }
 
@@ -121,7 +112,7 @@ fn the_mic_of_tkip_is_michael_and_the_icv() {
         priority: 5,
     };
     let trailer = &mpdu[HEADER.len() + Suite::Tkip.header_len()..][payload.len()..];
-    let tkip = Tkip::new(&KEY, Role::Supplicant);
+    let tkip = Tkip::new(&KEY, Role::Sta);
     assert_eq!(trailer[..8], tkip.msdu_mic(header, &payload));
     assert!(wlan_frames::fcs::check(&mpdu[HEADER.len() + Suite::Tkip.header_len()..]).is_ok());
 }

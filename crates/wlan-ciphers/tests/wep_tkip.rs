@@ -2,98 +2,70 @@
 
 use proptest::prelude::*;
 use wlan_ciphers::michael::MichaelHeader;
-use wlan_ciphers::tkip::{self, Role};
+use wlan_ciphers::tkip;
 use wlan_ciphers::wep::{self, KeyLength};
 use wlan_ciphers::{
-    KeyId, OpenError, OpenJob, PacketNumber, Priority, ReplayWindow, SealError, SealFault, SealJob, Suite,
-    Tkip, Wep,
+    Cipher, KeyId, OpenError, OpenJob, PacketNumber, Priority, ReplayWindow, Role, SealError, SealFault,
+    SealJob, Suite, Tkip, Wep,
 };
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
 
 const TKIP_KEY: [u8; 32] = *b"temporal key 016apMichaelstaMich";
 const IV: u64 = 0x0a0b0c;
 
-/// One end of a link with either suite.
-#[derive(Debug, Clone)]
-enum Cipher {
-    Wep(Wep),
-    Tkip(Tkip),
+fn wep_end(key: &[u8]) -> Cipher {
+    Cipher::Wep(Wep::new(key).unwrap())
 }
 
-impl Cipher {
-    fn wep(key: &[u8]) -> Cipher {
-        Cipher::Wep(Wep::new(key).unwrap())
-    }
+/// Both ends, each with its own Michael keys.
+fn tkip_ends(key: &[u8; 32]) -> [Cipher; 2] {
+    [Role::Ap, Role::Sta].map(|role| Cipher::Tkip(Tkip::new(key, role)))
+}
 
-    /// Both ends, each with its own Michael keys.
-    fn tkip(key: &[u8; 32]) -> [Cipher; 2] {
-        [Role::Authenticator, Role::Supplicant].map(|role| Cipher::Tkip(Tkip::new(key, role)))
-    }
+/// The jobs with WEP keys, and the jobs with TKIP keys. One of the lists is empty.
+type ByKey<'k, J> = (Vec<(&'k Wep, J)>, Vec<(&'k Tkip, J)>);
 
-    fn suite(&self) -> Suite {
-        match self {
-            Cipher::Wep(wep) => wep.suite(),
-            Cipher::Tkip(_) => Suite::Tkip,
+fn by_key<J>(batch: Vec<(&Cipher, J)>) -> ByKey<'_, J> {
+    let (mut weps, mut tkips) = (Vec::new(), Vec::new());
+    for (cipher, job) in batch {
+        match cipher {
+            Cipher::Wep(wep) => weps.push((wep, job)),
+            Cipher::Tkip(tkip) => tkips.push((tkip, job)),
+            Cipher::Aes(_) => unreachable!(),
         }
     }
+    assert!(weps.is_empty() || tkips.is_empty());
+    (weps, tkips)
+}
 
-    fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        match self {
-            Cipher::Wep(wep) => wep.seal(batch),
-            Cipher::Tkip(tkip) => tkip.seal(batch),
-        }
-    }
+/// All ciphers of a batch must be of one suite.
+fn seal_each(batch: Vec<(&Cipher, SealJob<'_>)>) -> Result<(), SealError> {
+    let (mut weps, mut tkips) = by_key(batch);
+    wep::seal_each(&mut weps).and(tkip::seal_each(&mut tkips))
+}
 
-    fn open(&self, batch: &mut [OpenJob<'_>]) {
-        match self {
-            Cipher::Wep(wep) => wep.open(batch),
-            Cipher::Tkip(tkip) => tkip.open(batch),
-        }
-    }
+/// All ciphers of a batch must be of one suite. Returns the payloads in order.
+fn open_each(batch: Vec<(&Cipher, OpenJob<'_>)>) -> Vec<Result<Vec<u8>, OpenError>> {
+    let (mut weps, mut tkips) = by_key(batch);
+    wep::open_each(&mut weps);
+    tkip::open_each(&mut tkips);
+    let jobs = weps.iter().map(|(_, job)| job);
+    let jobs = jobs.chain(tkips.iter().map(|(_, job)| job));
+    jobs.map(|job| job.payload().map(<[u8]>::to_vec)).collect()
+}
 
-    /// All ciphers of a batch must be of one suite.
-    fn seal_each(batch: Vec<(&Cipher, SealJob<'_>)>) -> Result<(), SealError> {
-        let (mut weps, mut tkips) = (Vec::new(), Vec::new());
-        for (cipher, job) in batch {
-            match cipher {
-                Cipher::Wep(wep) => weps.push((wep, job)),
-                Cipher::Tkip(tkip) => tkips.push((tkip, job)),
-            }
-        }
-        assert!(weps.is_empty() || tkips.is_empty());
-        wep::seal_each(&mut weps).and(tkip::seal_each(&mut tkips))
-    }
+/// A frame through one end of a link.
+trait End {
+    fn payload(&self, mpdu: &mut [u8], key_id: KeyId) -> Result<Vec<u8>, OpenError>;
+    fn laid_out(&self, frame: &Frame) -> Vec<u8>;
+    fn sealed(&self, frame: &Frame) -> Vec<u8>;
+}
 
-    /// All ciphers of a batch must be of one suite. Returns the payloads in order.
-    fn open_each(batch: Vec<(&Cipher, OpenJob<'_>)>) -> Vec<Result<Vec<u8>, OpenError>> {
-        let (mut weps, mut tkips) = (Vec::new(), Vec::new());
-        for (cipher, job) in batch {
-            match cipher {
-                Cipher::Wep(wep) => weps.push((wep, job)),
-                Cipher::Tkip(tkip) => tkips.push((tkip, job)),
-            }
-        }
-        assert!(weps.is_empty() || tkips.is_empty());
-        wep::open_each(&mut weps);
-        tkip::open_each(&mut tkips);
-        let jobs = weps
-            .iter()
-            .map(|(_, job)| job)
-            .chain(tkips.iter().map(|(_, job)| job));
-        jobs.map(|job| job.payload().map(<[u8]>::to_vec)).collect()
-    }
-
-    fn open_one(&self, mpdu: &mut [u8], key_id: KeyId) -> Result<Vec<u8>, OpenError> {
-        let mut jobs = [OpenJob::new(mpdu, key_id)];
-        self.open(&mut jobs);
-        jobs[0].payload().map(<[u8]>::to_vec)
-    }
-
-    fn peek(&self, mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
-        match self {
-            Cipher::Wep(_) => wep::peek(mpdu),
-            Cipher::Tkip(_) => tkip::peek(mpdu),
-        }
+impl End for Cipher {
+    fn payload(&self, mpdu: &mut [u8], key_id: KeyId) -> Result<Vec<u8>, OpenError> {
+        let mut job = OpenJob::new(mpdu, key_id);
+        self.open_one(&mut job);
+        job.payload().map(<[u8]>::to_vec)
     }
 
     fn laid_out(&self, frame: &Frame) -> Vec<u8> {
@@ -105,19 +77,19 @@ impl Cipher {
 
     fn sealed(&self, frame: &Frame) -> Vec<u8> {
         let mut mpdu = self.laid_out(frame);
-        self.seal(&mut [frame.job(&mut mpdu)]).unwrap();
+        self.seal_one(&mut frame.job(&mut mpdu)).unwrap();
         mpdu
     }
 }
 
 /// Sender and receiver for every suite.
 fn links() -> [[Cipher; 2]; 3] {
-    let wep40 = Cipher::wep(b"weak!");
-    let wep104 = Cipher::wep(b"less weak key");
+    let wep40 = wep_end(b"weak!");
+    let wep104 = wep_end(b"less weak key");
     [
         [wep40.clone(), wep40],
         [wep104.clone(), wep104],
-        Cipher::tkip(&TKIP_KEY),
+        tkip_ends(&TKIP_KEY),
     ]
 }
 
@@ -248,17 +220,17 @@ proptest! {
         frames in proptest::collection::vec((frame(), any::<[u8; 32]>(), any::<bool>()), 1..110),
     ) {
         let wep = |(_, key, long): &(Frame, [u8; 32], bool)| {
-            let cipher = Cipher::wep(if *long { &key[..13] } else { &key[..5] });
+            let cipher = wep_end(if *long { &key[..13] } else { &key[..5] });
             [cipher.clone(), cipher]
         };
-        let tkip = |(_, key, _): &(Frame, [u8; 32], bool)| Cipher::tkip(key);
+        let tkip = |(_, key, _): &(Frame, [u8; 32], bool)| tkip_ends(key);
         let links: [Vec<[Cipher; 2]>; 2] = [frames.iter().map(wep).collect(), frames.iter().map(tkip).collect()];
-        let strangers = [Cipher::wep(b"not the key 1"), Cipher::tkip(b"not one of the keys, not of them")[1].clone()];
+        let strangers = [wep_end(b"not the key 1"), tkip_ends(b"not one of the keys, not of them")[1].clone()];
         for (links, stranger) in links.iter().zip(&strangers) {
             let both = || links.iter().zip(&frames).map(|(link, (frame, ..))| (link, frame));
             let mut mpdus: Vec<_> = both().map(|([sender, _], frame)| sender.laid_out(frame)).collect();
             let batch = both().zip(&mut mpdus).map(|(([sender, _], frame), mpdu)| (sender, frame.job(mpdu)));
-            Cipher::seal_each(batch.collect()).unwrap();
+            seal_each(batch.collect()).unwrap();
             prop_assert_eq!(&mpdus, &both().map(|([sender, _], frame)| sender.sealed(frame)).collect::<Vec<_>>());
 
             // One frame is opened with a wrong key, the others with their own.
@@ -266,7 +238,7 @@ proptest! {
             let batch = both().zip(&mut mpdus).enumerate().map(|(n, (([_, receiver], frame), mpdu))| {
                 (if n == stray { stranger } else { receiver }, OpenJob::new(mpdu, frame.key_id))
             });
-            let opened = Cipher::open_each(batch.collect());
+            let opened = open_each(batch.collect());
             for (n, (opened, (frame, ..))) in opened.into_iter().zip(&frames).enumerate() {
                 let expected = if n == stray { Err(OpenError::Icv) } else { Ok(frame.payload.clone()) };
                 prop_assert_eq!(opened, expected);
@@ -282,7 +254,7 @@ proptest! {
         }
         for [_, receiver] in links() {
             // A 32-bit checksum matches by chance once per 4 billion frames.
-            prop_assert!(receiver.open_one(&mut octets.clone(), KeyId::PAIRWISE).is_err());
+            prop_assert!(receiver.payload(&mut octets.clone(), KeyId::PAIRWISE).is_err());
         }
     }
 }
@@ -296,9 +268,9 @@ fn a_frame_without_payload_opens_and_one_octet_less_is_short() {
     for [sender, receiver] in links() {
         let mut mpdu = sender.sealed(&frame);
         let shorter = mpdu.len() - 1;
-        let cut = receiver.open_one(&mut mpdu.clone()[..shorter], frame.key_id);
+        let cut = receiver.payload(&mut mpdu.clone()[..shorter], frame.key_id);
         assert_eq!(cut, Err(OpenError::Short), "{:?}", sender.suite());
-        let opened = receiver.open_one(&mut mpdu, frame.key_id);
+        let opened = receiver.payload(&mut mpdu, frame.key_id);
         assert_eq!(opened, Ok(Vec::new()), "{:?}", sender.suite());
     }
 }
@@ -313,7 +285,7 @@ fn frames_that_cannot_be_opened_have_a_reason_and_stay_unchanged() {
             let mut mpdu = sealed.clone();
             change(&mut mpdu);
             let before = mpdu.clone();
-            assert_eq!(receiver.open_one(&mut mpdu, frame.key_id), Err(why), "{suite:?}");
+            assert_eq!(receiver.payload(&mut mpdu, frame.key_id), Err(why), "{suite:?}");
             assert_eq!(mpdu, before, "{suite:?}, {why}");
         };
         refused(&|mpdu| mpdu.clear(), OpenError::Short);
@@ -341,7 +313,7 @@ fn flipped_bits_in_the_body_are_detected_and_the_plaintext_is_cleared() {
         for bit in text_at * 8..sealed.len() * 8 {
             let mut mpdu = sealed.clone();
             mpdu[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(receiver.open_one(&mut mpdu, frame.key_id), Err(OpenError::Icv));
+            assert_eq!(receiver.payload(&mut mpdu, frame.key_id), Err(OpenError::Icv));
             assert!(
                 mpdu[text_at..].iter().all(|&octet| octet == 0),
                 "bit {bit}: payload not zeroed"
@@ -353,23 +325,23 @@ fn flipped_bits_in_the_body_are_detected_and_the_plaintext_is_cleared() {
 #[test]
 fn another_key_or_iv_opens_no_frame() {
     let frame = Frame::example();
-    let mut mpdu = Cipher::wep(b"weak!").sealed(&frame);
+    let mut mpdu = wep_end(b"weak!").sealed(&frame);
     assert_eq!(
-        Cipher::wep(b"weak?").open_one(&mut mpdu, frame.key_id),
+        wep_end(b"weak?").payload(&mut mpdu, frame.key_id),
         Err(OpenError::Icv)
     );
-    let mut mpdu = Cipher::wep(b"weak!").sealed(&frame);
+    let mut mpdu = wep_end(b"weak!").sealed(&frame);
     mpdu[26] ^= 1;
     assert_eq!(
-        Cipher::wep(b"weak!").open_one(&mut mpdu, frame.key_id),
+        wep_end(b"weak!").payload(&mut mpdu, frame.key_id),
         Err(OpenError::Icv)
     );
     for octet in 0..16 {
         let mut other = TKIP_KEY;
         other[octet] ^= 0x80;
-        let mut mpdu = Cipher::tkip(&TKIP_KEY)[0].sealed(&frame);
+        let mut mpdu = tkip_ends(&TKIP_KEY)[0].sealed(&frame);
         assert_eq!(
-            Cipher::tkip(&other)[1].open_one(&mut mpdu, frame.key_id),
+            tkip_ends(&other)[1].payload(&mut mpdu, frame.key_id),
             Err(OpenError::Icv)
         );
     }
@@ -386,7 +358,7 @@ fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
         let [wep, tkip] = [&links()[0], &links()[2]].map(|link| {
             let mut mpdu = link[0].sealed(&frame);
             forge(&mut mpdu, octet);
-            let opened = link[1].open_one(&mut mpdu, frame.key_id);
+            let opened = link[1].payload(&mut mpdu, frame.key_id);
             let left = mpdu[frame.header.len() + 8..].iter().any(|&octet| octet != 0);
             assert_eq!(opened.is_ok(), left, "octet {octet}");
             opened
@@ -395,9 +367,9 @@ fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
         assert_eq!(tkip, Err(tkip_says), "octet {octet}");
     }
     // Each direction has its own Michael key, so a frame reflected to its sender is a forgery.
-    let [ap, _] = Cipher::tkip(&TKIP_KEY);
+    let [ap, _] = tkip_ends(&TKIP_KEY);
     assert_eq!(
-        ap.open_one(&mut ap.sealed(&frame), frame.key_id),
+        ap.payload(&mut ap.sealed(&frame), frame.key_id),
         Err(OpenError::Mic)
     );
 }
@@ -405,7 +377,7 @@ fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
 #[test]
 fn fragments_share_one_mic() {
     let whole = Frame::example();
-    let [Cipher::Tkip(station), Cipher::Tkip(ap)] = Cipher::tkip(&TKIP_KEY) else {
+    let [Cipher::Tkip(station), Cipher::Tkip(ap)] = tkip_ends(&TKIP_KEY) else {
         panic!()
     };
     let header = MichaelHeader {
@@ -473,7 +445,7 @@ fn a_malformed_batch_is_refused_unchanged() {
             let error = Err(SealError { job: 1, fault });
             assert_eq!(sender.seal(&mut batch), error, "{:?}", sender.suite());
             let each = batch.into_iter().map(|job| (&sender, job)).collect();
-            assert_eq!(Cipher::seal_each(each), error, "{:?}", sender.suite());
+            assert_eq!(seal_each(each), error, "{:?}", sender.suite());
             assert_eq!([good, bad], before);
         };
         refused(
@@ -538,8 +510,5 @@ fn keys_are_wiped_on_drop_and_never_printed() {
         format!("{:?}", Wep::new(b"weak!").unwrap()),
         "Wep { suite: Wep40, .. }"
     );
-    assert_eq!(
-        format!("{:?}", Tkip::new(&TKIP_KEY, Role::Supplicant)),
-        "Tkip { .. }"
-    );
+    assert_eq!(format!("{:?}", Tkip::new(&TKIP_KEY, Role::Sta)), "Tkip { .. }");
 }

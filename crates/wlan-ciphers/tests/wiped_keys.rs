@@ -4,8 +4,7 @@
 
 use std::os::unix::fs::FileExt;
 
-use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{Backend, Suite, TemporalKey, Tkip, Wep};
+use wlan_ciphers::{Backend, Role, Suite, TemporalKey, Tkip, Wep};
 
 const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
@@ -70,6 +69,6 @@ fn dropped_keys_leave_no_trace_in_memory() {
     }
     let tkip: &[u8; 32] = secret.first_chunk().unwrap();
     for part in [&tkip[..16], &tkip[16..24], &tkip[24..]] {
-        assert_wiped(Tkip::new(tkip, Role::Supplicant), part, "TKIP");
+        assert_wiped(Tkip::new(tkip, Role::Sta), part, "TKIP");
     }
 }

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use test_support::{captures_of_others, tshark};
 use wlan_ciphers::michael::MichaelHeader;
-use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
+use wlan_ciphers::{KeyId, PacketNumber, Role, SealJob, Suite, TemporalKey, Tkip, Wep};
 use wlan_decrypt::decap::{CaptureKey, Counts, Decap, Ends, KeyOwner, Skipped};
 use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, Record};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
@@ -28,11 +27,15 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn wep(key: &str) -> Vec<CaptureKey> {
-    vec![CaptureKey::Wep(Wep::new(&hex(key)).unwrap())]
+    vec![CaptureKey::from(Wep::new(&hex(key)).unwrap())]
 }
 
 fn tkip(key: &str) -> Vec<CaptureKey> {
-    vec![CaptureKey::tkip(&hex(key).try_into().unwrap())]
+    vec![tkip_key(&hex(key))]
+}
+
+fn tkip_key(key: &[u8]) -> CaptureKey {
+    CaptureKey::new(Suite::Tkip, key).unwrap()
 }
 
 /// Path of a capture of this crate.
@@ -219,7 +222,7 @@ fn ethernet(rest: &[u8]) -> Vec<u8> {
 #[test]
 fn fragments_are_reassembled_before_the_tkip_mic_is_checked() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
-    let (wep_key, station) = (Wep::new(b"weak!").unwrap(), Tkip::new(&[9; 32], Role::Supplicant));
+    let (wep_key, station) = (Wep::new(b"weak!").unwrap(), Tkip::new(&[9; 32], Role::Sta));
     let michael = MichaelHeader {
         da: DA,
         sa: SA,
@@ -246,7 +249,7 @@ fn fragments_are_reassembled_before_the_tkip_mic_is_checked() {
             })
             .collect()
     };
-    let mut decap = Decap::new(vec![CaptureKey::Wep(wep_key.clone()), CaptureKey::tkip(&[9; 32])]);
+    let mut decap = Decap::new(vec![CaptureKey::from(wep_key.clone()), tkip_key(&[9; 32])]);
     let expected = Ok(vec![ethernet(&msdu[6..])]);
     for (number, text, is_tkip, outcome) in [
         (0, &msdu, false, expected.clone()),
@@ -286,7 +289,7 @@ fn wep_frame(transmitter: MacAddr, tid: u8, number: u16, retry: bool) -> Vec<u8>
 #[test]
 fn truncated_records_are_not_decrypted() {
     let mpdu = wep_frame(SA, 0, 1, false);
-    let mut decap = Decap::new(vec![CaptureKey::Wep(Wep::new(&hex(WEP40)).unwrap())]);
+    let mut decap = Decap::new(vec![CaptureKey::from(Wep::new(&hex(WEP40)).unwrap())]);
     let mut of_length = |captured: usize| {
         let record = Record {
             ts_ns: 0,
@@ -329,7 +332,7 @@ fn a_retransmission_repeats_transmitter_tid_and_sequence_number() {
 #[test]
 fn a_retransmission_after_other_frames_repeats_the_packet_number() {
     let key = TemporalKey::new(Suite::Ccmp128, &[5; 16]).unwrap();
-    let mut decap = Decap::new(vec![CaptureKey::Aes(Box::new(key.clone()))]);
+    let mut decap = Decap::new(vec![CaptureKey::new(Suite::Ccmp128, &[5; 16]).unwrap()]);
     let mut is_new = |number: u16, pn: u64, retry| {
         let header = DataHeader {
             retry,
@@ -360,7 +363,7 @@ fn frames_that_do_not_open_report_a_wrong_key_mic_or_length() {
     let frame = |key: [u8; 32], number: u16| {
         let header = header(number, 0, false);
         let mut mpdu = laid_out(&header, 8, &msdu, 12);
-        let station = Tkip::new(&key, Role::Supplicant);
+        let station = Tkip::new(&key, Role::Sta);
         station.seal(&mut [job(&mut mpdu, number.into())]).unwrap();
         mpdu
     };
@@ -368,7 +371,7 @@ fn frames_that_do_not_open_report_a_wrong_key_mic_or_length() {
     let mut michael_of_others = [9; 32];
     michael_of_others[16..].fill(8);
     let whole = frame([9; 32], 3);
-    let mut decap = Decap::new(vec![CaptureKey::tkip(&[7; 32]), CaptureKey::tkip(&[9; 32])]);
+    let mut decap = Decap::new(vec![tkip_key(&[7; 32]), tkip_key(&[9; 32])]);
     assert_eq!(
         through(&mut decap, &frame(michael_of_others, 1)),
         Err(Skipped::Forged)
@@ -459,8 +462,8 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
     let mut frame = |from_ap: bool| {
         number += 1;
         let (role, receiver, transmitter) = match from_ap {
-            true => (Role::Authenticator, SA, AP),
-            false => (Role::Supplicant, AP, SA),
+            true => (Role::Ap, SA, AP),
+            false => (Role::Sta, AP, SA),
         };
         let header = DataHeader {
             from_ds: true,
@@ -488,7 +491,7 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
         if let Some(from_ap) = before {
             assert_eq!(through(&mut decap, &frame(from_ap)), Err(Skipped::NotLearned));
         }
-        decap.add_learned(owner, CaptureKey::tkip(&KEY));
+        decap.add_learned(owner, tkip_key(&KEY));
         for from_ap in [true, false, true, false] {
             assert_eq!(
                 through(&mut decap, &frame(from_ap)),
@@ -498,7 +501,7 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
         }
     }
     // A given key has no owner, so the Michael keys of the two ends are unknown.
-    let mut decap = Decap::new(vec![CaptureKey::tkip(&KEY)]);
+    let mut decap = Decap::new(vec![tkip_key(&KEY)]);
     assert_eq!(through(&mut decap, &frame(true)), Err(Skipped::NoKey));
 }
 
@@ -509,9 +512,10 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
     let parts = [&msdu[..40], &msdu[40..]];
     for suite in [Suite::Ccmp128, Suite::Gcmp256] {
-        let keys = [3, 4].map(|octet| TemporalKey::new(suite, &vec![octet; suite.key_len()]).unwrap());
-        let all = keys.iter().map(|key| CaptureKey::Aes(Box::new(key.clone())));
-        let mut decap = Decap::new(all.collect());
+        let octets = [3, 4].map(|octet| vec![octet; suite.key_len()]);
+        let keys = octets.each_ref().map(|key| TemporalKey::new(suite, key).unwrap());
+        let all = octets.map(|key| CaptureKey::new(suite, &key).unwrap());
+        let mut decap = Decap::new(all.into());
         let joined = Ok(vec![ethernet(&msdu[6..])]);
         for (number, fragments, expected) in [
             (1, [(0, 10), (0, 11)], joined.clone()),
@@ -539,7 +543,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
     }
     // WEP does not require consecutive IVs.
     let keys = [b"weak!", b"WEAK!"].map(|key| Wep::new(key).unwrap());
-    let mut decap = Decap::new(keys.iter().cloned().map(CaptureKey::Wep).collect());
+    let mut decap = Decap::new(keys.iter().cloned().map(CaptureKey::from).collect());
     for (number, used, expected) in [
         (1, [1, 1], Ok(vec![ethernet(&msdu[6..])])),
         (2, [0, 1], Err(Skipped::IncompleteFragment)),
@@ -561,7 +565,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
 #[test]
 fn fragments_longer_than_a_record_in_total_give_no_frame() {
     let key = Wep::new(b"weak!").unwrap();
-    let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+    let mut decap = Decap::new(vec![CaptureKey::from(key.clone())]);
     let mut whole = |number: u16, len: usize| {
         let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &vec![1; len - 14]].concat();
         let mut outcome = Ok(vec![]);
@@ -595,7 +599,7 @@ fn up_to_64_msdus_of_16_fragments_are_reassembled_at_the_same_time() {
         mpdu
     };
     let reassembled = |stations: u8| {
-        let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+        let mut decap = Decap::new(vec![CaptureKey::from(key.clone())]);
         for fragment in 0..FRAGMENTS {
             for station in 0..stations {
                 let outcome = through(&mut decap, &fragment_of(station, fragment));
@@ -631,7 +635,7 @@ fn an_amsdu_is_split_into_msdus() {
         tk.seal(&mut [job(&mut mpdu, pn)]).unwrap();
         mpdu
     };
-    let mut decap = Decap::new(vec![CaptureKey::Aes(Box::new(tk.clone()))]);
+    let mut decap = Decap::new(vec![CaptureKey::new(Suite::Ccmp128, &[3; 16]).unwrap()]);
     let expected = [8, 9].map(|da| [&[2, 0, 0, 0, 0, da][..], &SA.0, &snap[6..]].concat());
     assert_eq!(through(&mut decap, &seal(&amsdu, 1)), Ok(expected.to_vec()));
     assert_eq!(
@@ -647,7 +651,7 @@ fn an_amsdu_is_split_into_msdus() {
 #[test]
 fn llc_headers_become_an_ethertype_or_follow_a_length() {
     let key = Wep::new(b"weak!").unwrap();
-    let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+    let mut decap = Decap::new(vec![CaptureKey::from(key.clone())]);
     let mut number = 0;
     let mut of = |msdu: &[u8]| {
         number += 1;
@@ -694,7 +698,7 @@ fn wpa_captures_of_aircrack_ng_decrypt_as_airdecap_does() {
         "0ab0404984be2ef15086aa997804f47e",
         "03c8a3e8f5b3c825d3dccce7e5e3f263",
     ]
-    .map(|tk| CaptureKey::Aes(Box::new(TemporalKey::new(Suite::Ccmp128, &hex(tk)).unwrap())));
+    .map(|tk| CaptureKey::new(Suite::Ccmp128, &hex(tk)).unwrap());
     for (name, keys, count) in [
         ("wpa-psk-linksys.cap", tkip, 53),
         ("wpa2-psk-linksys.cap", Vec::from(ccmp), 25),

@@ -63,7 +63,7 @@ impl Drop for Folder {
 }
 
 fn keys() -> Vec<CaptureKey> {
-    vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())]
+    vec![CaptureKey::from(Wep::new(&WEP40).unwrap())]
 }
 
 /// A capture with twelve records; eight of them can be decrypted.

@@ -1,7 +1,7 @@
 //! Handshakes of real access points and stations, in captures of the aircrack-ng test suite. The captures are read
 //! from the directory `AIRTOLL_CAPTURES`; the test is skipped if it is not set.
 
-use wlan_ciphers::{Suite, TemporalKey};
+use wlan_ciphers::Suite;
 use wlan_decrypt::decap::{CaptureKey, Decap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, captured, pcap};
 use wlan_rsn::{Learned, Observer, Pmk, psk::psk};
@@ -39,10 +39,7 @@ fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
                     Learned::Pairwise { suite, key, .. } | Learned::Group { suite, key, .. } => (*suite, key),
                     Learned::Integrity { .. } => continue,
                 };
-                decap.add_key(match suite {
-                    Suite::Tkip => CaptureKey::tkip(key.as_octets().try_into().unwrap()),
-                    suite => CaptureKey::Aes(Box::new(TemporalKey::new(suite, key.as_octets()).unwrap())),
-                });
+                decap.add_key(CaptureKey::new(suite, key.as_octets()).unwrap());
                 all.push(learned);
             }
         }

@@ -1,7 +1,7 @@
 //! The contestants beside those of `wlan-speed`: the engine on batches, and the interfaces of libraries.
 
-use wlan_ciphers::{Backend, OpenJob, TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep};
-use wlan_speed::contestant::{Key, Work, open_job, seal_job, split, verdict};
+use wlan_ciphers::{Backend, Cipher, OpenJob, TemporalKey, Tkip, Wep, open_each, seal_each, tkip, wep};
+use wlan_speed::contestant::{Work, ciphers, open_job, seal_job, split, verdict};
 use wlan_speed::frames::Frames;
 use wlan_speed::{BATCH, Case, Fault, clock};
 
@@ -11,7 +11,7 @@ use crate::who::Who;
 /// The engine on the frames of a case as one batch. It creates jobs in every run, as callers do.
 pub(crate) struct Engine {
     case: Case,
-    keys: Vec<Key>,
+    keys: Vec<Cipher>,
     frames: Frames,
 }
 
@@ -22,7 +22,7 @@ impl Engine {
         keys: &[Vec<u8>],
         frames: Frames,
     ) -> Result<Engine, Fault> {
-        let keys = Key::all(case.suite, keys, backend)?;
+        let keys = ciphers(case.suite, keys, backend, case.open)?;
         Ok(Engine { case, keys, frames })
     }
 }
@@ -40,27 +40,28 @@ impl Work for Engine {
                     .zip(first_pn..)
                     .map(|(mpdu, pn)| seal_job(mpdu, pn))
                     .collect();
-                self.keys[0].seal(&mut batch)
+                self.keys[0].seal(&mut batch).map_err(Fault::Seal)
             }
             (true, false) => {
                 let mut batch: Vec<_> = mpdus.map(open_job).collect();
-                self.keys[0].open(&mut batch)
+                self.keys[0].open(&mut batch);
+                batch.iter().try_for_each(verdict)
             }
             (false, true) => {
                 let jobs = mpdus.zip(first_pn..).map(|(mpdu, pn)| seal_job(mpdu, pn));
                 match self.keys[0] {
-                    Key::Aes(_) => seal_each(&mut zip(keys.filter_map(aes_key), jobs)),
-                    Key::Wep(_) => wep::seal_each(&mut zip(keys.filter_map(wep_key), jobs)),
-                    Key::Tkip(..) => tkip::seal_each(&mut zip(keys.filter_map(station), jobs)),
+                    Cipher::Aes(_) => seal_each(&mut zip(keys.filter_map(aes_key), jobs)),
+                    Cipher::Wep(_) => wep::seal_each(&mut zip(keys.filter_map(wep_key), jobs)),
+                    Cipher::Tkip(_) => tkip::seal_each(&mut zip(keys.filter_map(tkip_key), jobs)),
                 }
                 .map_err(Fault::Seal)
             }
             (true, true) => {
                 let jobs = mpdus.map(open_job);
                 match self.keys[0] {
-                    Key::Aes(_) => verdicts(zip(keys.filter_map(aes_key), jobs), open_each),
-                    Key::Wep(_) => verdicts(zip(keys.filter_map(wep_key), jobs), wep::open_each),
-                    Key::Tkip(..) => verdicts(zip(keys.filter_map(access_point), jobs), tkip::open_each),
+                    Cipher::Aes(_) => verdicts(zip(keys.filter_map(aes_key), jobs), open_each),
+                    Cipher::Wep(_) => verdicts(zip(keys.filter_map(wep_key), jobs), wep::open_each),
+                    Cipher::Tkip(_) => verdicts(zip(keys.filter_map(tkip_key), jobs), tkip::open_each),
                 }
             }
         }
@@ -71,30 +72,23 @@ impl Work for Engine {
     }
 }
 
-fn aes_key(key: &Key) -> Option<&TemporalKey> {
+fn aes_key(key: &Cipher) -> Option<&TemporalKey> {
     match key {
-        Key::Aes(key) => Some(key),
+        Cipher::Aes(key) => Some(key),
         _ => None,
     }
 }
 
-fn wep_key(key: &Key) -> Option<&Wep> {
+fn wep_key(key: &Cipher) -> Option<&Wep> {
     match key {
-        Key::Wep(key) => Some(key),
+        Cipher::Wep(key) => Some(key),
         _ => None,
     }
 }
 
-fn station(key: &Key) -> Option<&Tkip> {
+fn tkip_key(key: &Cipher) -> Option<&Tkip> {
     match key {
-        Key::Tkip(station, _) => Some(station),
-        _ => None,
-    }
-}
-
-fn access_point(key: &Key) -> Option<&Tkip> {
-    match key {
-        Key::Tkip(_, access_point) => Some(access_point),
+        Cipher::Tkip(key) => Some(key),
         _ => None,
     }
 }

@@ -4,8 +4,7 @@
 mod world;
 
 use test_support::{capture, tshark};
-use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
+use wlan_ciphers::{Cipher, IntegrityKeyId, KeyId, PacketNumber, Role, SealJob, Suite};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, SequenceControl, fcs};
 use wlan_rsn::{Akm, Elements, Key, Learned, Observer, Pmk, Policy, Protocol, psk::psk};
@@ -91,22 +90,9 @@ impl Air {
                 pn: PacketNumber::new(self.numbers).unwrap(),
                 key_id,
             }];
-            match suite {
-                Suite::Tkip => {
-                    let role = if from_ap {
-                        Role::Authenticator
-                    } else {
-                        Role::Supplicant
-                    };
-                    Tkip::new(key.as_octets().try_into().unwrap(), role)
-                        .seal(&mut batch)
-                        .unwrap();
-                }
-                suite => TemporalKey::new(suite, key.as_octets())
-                    .unwrap()
-                    .seal(&mut batch)
-                    .unwrap(),
-            }
+            let role = if from_ap { Role::Ap } else { Role::Sta };
+            let cipher = Cipher::new(suite, key.as_octets(), role).unwrap();
+            cipher.seal(&mut batch).unwrap();
         }
         self.push(mpdu);
     }

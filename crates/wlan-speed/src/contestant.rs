@@ -1,12 +1,9 @@
 //! The engine on one frame after another, with the frames and keys of a case, and the idle contestant.
 
-use std::slice;
-
 use wlan_ciphers::study::{Head, PaperLanes, Split};
-use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Half, KeyError, KeyId, Lanes, OpenJob, PacketNumber, SealError, SealFault, SealJob, Suite,
-    TemporalKey, Tkip, Wep,
+    Backend, Cipher, Half, KeyError, KeyId, Lanes, OpenJob, PacketNumber, Role, SealError, SealFault,
+    SealJob, Suite,
 };
 
 use crate::case::Fault;
@@ -35,91 +32,33 @@ pub fn keys(suite: Suite, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(key).collect()
 }
 
-/// The engine's key of a suite. The keys of a batch are adjacent in memory, as for a caller with a single suite.
-#[allow(clippy::large_enum_variant)]
-pub enum Key {
-    /// CCMP, GCMP or Enhanced CCMP.
-    Aes(TemporalKey),
-    /// WEP.
-    Wep(Wep),
-    /// The station's key seals, the access point's key opens.
-    Tkip(Tkip, Tkip),
+/// The engine's keys with a backend. With TKIP, the station seals and the access point opens.
+///
+/// # Errors
+/// If a key has a wrong length, or the CPU lacks the instructions.
+pub fn ciphers(
+    suite: Suite,
+    keys: &[Vec<u8>],
+    backend: Backend,
+    is_opening: bool,
+) -> Result<Vec<Cipher>, KeyError> {
+    let role = if is_opening { Role::Ap } else { Role::Sta };
+    let cipher = |key: &Vec<u8>| Cipher::with_backend(suite, key, role, backend);
+    keys.iter().map(cipher).collect()
 }
 
-impl Key {
-    fn new(suite: Suite, key: &[u8], backend: Backend) -> Result<Key, KeyError> {
-        let length = KeyError::Length {
-            suite,
-            found: key.len(),
-        };
-        Ok(match suite {
-            Suite::Wep40 | Suite::Wep104 => Key::Wep(Wep::new(key).map_err(|_| length)?),
-            Suite::Tkip => {
-                let key = key.try_into().map_err(|_| length)?;
-                Key::Tkip(
-                    Tkip::new(key, Role::Supplicant),
-                    Tkip::new(key, Role::Authenticator),
-                )
-            }
-            _ => Key::Aes(TemporalKey::with_backend(suite, key, backend)?),
-        })
-    }
-
-    /// The engine's keys with a backend.
-    ///
-    /// # Errors
-    /// If a key has a wrong length, or the CPU lacks the instructions.
-    pub fn all(suite: Suite, keys: &[Vec<u8>], backend: Backend) -> Result<Vec<Key>, KeyError> {
-        keys.iter().map(|key| Key::new(suite, key, backend)).collect()
-    }
-
-    /// Seals a batch.
-    ///
-    /// # Errors
-    /// [`Fault::Seal`].
-    pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), Fault> {
-        match self {
-            Key::Aes(key) => key.seal(batch),
-            Key::Wep(key) => key.seal(batch),
-            Key::Tkip(station, _) => station.seal(batch),
-        }
-        .map_err(Fault::Seal)
-    }
-
-    /// Processes one frame. Nothing here refers to the kernels for several frames, which would enlarge a program.
-    fn pass_over(&self, pass: Pass, mpdu: &mut [u8], pn: u64) -> Result<(), Fault> {
-        if pass == Pass::Open {
+/// Processes one frame. Nothing here refers to the kernels for several frames, which would enlarge a program.
+fn pass_over(cipher: &Cipher, pass: Pass, mpdu: &mut [u8], pn: u64) -> Result<(), Fault> {
+    match pass {
+        Pass::Open => {
             let mut job = open_job(mpdu);
-            match self {
-                Key::Aes(key) => key.open_one(&mut job),
-                Key::Wep(key) => key.open(slice::from_mut(&mut job)),
-                Key::Tkip(_, access_point) => access_point.open(slice::from_mut(&mut job)),
-            }
-            return verdict(&job);
+            cipher.open_one(&mut job);
+            verdict(&job)
         }
-        let job = &mut seal_job(mpdu, pn);
-        let sealed = match (self, pass) {
-            (Key::Aes(key), Pass::Half(half)) => key.seal_half(half, job),
-            (Key::Wep(key), Pass::Half(half)) => key.seal_half(half, job),
-            (Key::Tkip(station, _), Pass::Half(half)) => station.seal_half(half, job),
-            (Key::Aes(key), _) => key.seal_one(job),
-            (Key::Wep(key), _) => key.seal(slice::from_mut(job)).map_err(|error| error.fault),
-            (Key::Tkip(station, _), _) => station.seal(slice::from_mut(job)).map_err(|error| error.fault),
-        };
-        sealed.map_err(seal_fault)
-    }
-
-    /// Opens a batch.
-    ///
-    /// # Errors
-    /// [`Fault::Open`] if a frame does not open.
-    pub fn open(&self, batch: &mut [OpenJob<'_>]) -> Result<(), Fault> {
-        match self {
-            Key::Aes(key) => key.open(batch),
-            Key::Wep(key) => key.open(batch),
-            Key::Tkip(_, access_point) => access_point.open(batch),
-        }
-        batch.iter().try_for_each(verdict)
+        Pass::Seal => cipher.seal_one(&mut seal_job(mpdu, pn)).map_err(seal_fault),
+        Pass::Half(half) => cipher
+            .seal_half(half, &mut seal_job(mpdu, pn))
+            .map_err(seal_fault),
     }
 }
 
@@ -150,7 +89,7 @@ pub enum Pass {
 /// The engine on one frame after another.
 pub struct OneByOne {
     pass: Pass,
-    keys: Vec<Key>,
+    keys: Vec<Cipher>,
     frames: Frames,
 }
 
@@ -160,7 +99,7 @@ impl OneByOne {
     /// # Errors
     /// [`Fault::Key`].
     pub fn new(pass: Pass, backend: Backend, keys: &[Vec<u8>], frames: Frames) -> Result<Self, Fault> {
-        let keys = Key::all(frames.suite, keys, backend)?;
+        let keys = ciphers(frames.suite, keys, backend, pass == Pass::Open)?;
         Ok(OneByOne { pass, keys, frames })
     }
 }
@@ -171,7 +110,7 @@ impl Work for OneByOne {
         let mpdus = split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..);
         // Keys take turns as in `Frames::packets`.
         for ((mpdu, pn), key) in mpdus.zip(self.keys.iter().cycle()) {
-            key.pass_over(self.pass, mpdu, pn)?;
+            pass_over(key, self.pass, mpdu, pn)?;
             clock::fence();
         }
         Ok(())

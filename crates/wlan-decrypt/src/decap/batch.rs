@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use wlan_ciphers::michael::MichaelHeader;
-use wlan_ciphers::{KeyId, OpenError, OpenJob, TemporalKey, Tkip, Wep, key, tkip, wep};
+use wlan_ciphers::{Cipher, KeyId, OpenError, OpenJob, Suite, TemporalKey, Tkip, Wep, key, tkip, wep};
 use wlan_frames::pcap::Record;
 use wlan_frames::{DataFrame, EtherType, FrameControl, FrameError, FrameType, LlcSnap, MacAddr, captured};
 
@@ -239,10 +239,10 @@ impl Decap {
                 }
             };
             let job = OpenJob::new(copy, key_id);
-            match &**key {
-                CaptureKey::Aes(key) => aes.push(key, job, &mut frame.outcome),
-                CaptureKey::Tkip { .. } => tkip.push(key.michael(&frame.facts), job, &mut frame.outcome),
-                CaptureKey::Wep(key) => wep.push(key, job, &mut frame.outcome),
+            match key.receiver(&frame.facts) {
+                Cipher::Aes(key) => aes.push(key, job, &mut frame.outcome),
+                Cipher::Tkip(key) => tkip.push(key, job, &mut frame.outcome),
+                Cipher::Wep(key) => wep.push(key, job, &mut frame.outcome),
             }
         }
         aes.open(key::open_each);
@@ -276,11 +276,9 @@ impl Decap {
             let whole = self.partials.add(facts, key, pn, payload);
             let (mut whole, earlier) = whole.ok_or(Skipped::IncompleteFragment)?;
             self.counts.complete(earlier);
-            if let CaptureKey::Tkip { .. } = **key {
-                let verified = key.michael(facts).verify_msdu(facts.michael, &mut whole);
-                let len = verified.map_err(|_| Skipped::Forged)?.len();
-                whole.truncate(len);
-            }
+            let verified = key.receiver(facts).verify_msdu(facts.michael, &mut whole);
+            let len = verified.map_err(|_| Skipped::Forged)?.len();
+            whole.truncate(len);
             reassembled = whole;
             &reassembled[..]
         } else {
@@ -294,11 +292,11 @@ impl Decap {
             emit_msdu(facts.michael.da, facts.michael.sa, msdu, &mut emit)?;
             1
         };
-        match **key {
-            CaptureKey::Wep(_) => self.counts.wep += 1,
-            CaptureKey::Tkip { .. } => self.counts.tkip += 1,
-            CaptureKey::Aes(_) => self.counts.aes += 1,
-        }
+        *match key.receiver(facts) {
+            Cipher::Wep(_) => &mut self.counts.wep,
+            Cipher::Tkip(_) => &mut self.counts.tkip,
+            Cipher::Aes(_) => &mut self.counts.aes,
+        } += 1;
         if let (Some(place), false, Some(packet)) = (frame.place, facts.is_amsdu, eapol(msdu)) {
             let ends = self.keys.ends(place);
             if ends.peer.is_none() {
@@ -320,7 +318,7 @@ impl Decap {
         };
         let mut fails = |key: &CaptureKey, error: &OpenError| match error {
             // The ICV was correct, so this is the right key and no other key can match.
-            OpenError::Mic if matches!(key, CaptureKey::Tkip { .. }) => Err(Skipped::Forged),
+            OpenError::Mic if key.suite() == Suite::Tkip => Err(Skipped::Forged),
             OpenError::Short => {
                 failure = Skipped::Damaged;
                 Ok(())

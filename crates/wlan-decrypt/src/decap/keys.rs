@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{KeyId, OpenError, OpenJob, PacketNumber, TemporalKey, Tkip, Wep, ccmp, tkip, wep};
+use wlan_ciphers::{Cipher, KeyError, KeyId, OpenError, OpenJob, PacketNumber, Role, Suite, Wep};
 use wlan_frames::MacAddr;
 
 use super::Facts;
@@ -18,74 +17,76 @@ const MAX_LINKS: usize = 4096;
 
 /// A key to try.
 #[derive(Debug)]
-pub enum CaptureKey {
-    /// A WEP key, under any key identifier.
-    Wep(Wep),
-    /// A TKIP key for both directions, because each direction has its own Michael key (12.8.1).
-    Tkip {
-        /// For frames from the access point or, with four addresses, from the authenticator.
-        from_ap: Tkip,
-        /// For frames from the station or, with four addresses, from the supplicant.
-        from_station: Tkip,
-    },
-    /// A CCMP or GCMP key.
-    Aes(Box<TemporalKey>),
+pub struct CaptureKey {
+    /// Opens frames from the access point or, with four addresses, from the authenticator. Opens every frame if the
+    /// suite is not TKIP.
+    from_ap: Cipher,
+    /// Opens frames from the station or, with four addresses, from the supplicant, if the suite is TKIP: each direction
+    /// has its own Michael key (12.8.1).
+    from_station: Option<Box<Cipher>>,
 }
 
 impl CaptureKey {
-    /// A TKIP key, in the layout of [`Tkip::new`].
+    /// A key of any suite except BIP.
+    ///
+    /// # Errors
+    /// As [`Cipher::new`].
+    pub fn new(suite: Suite, key: &[u8]) -> Result<CaptureKey, KeyError> {
+        let end = |role| Cipher::new(suite, key, role);
+        let is_tkip = suite == Suite::Tkip;
+        Ok(CaptureKey {
+            from_ap: end(Role::Sta)?,
+            from_station: is_tkip.then(|| end(Role::Ap).map(Box::new)).transpose()?,
+        })
+    }
+
+    /// Turns SPP A-MSDU protection on or off, like [`Cipher::with_spp_amsdu`].
     #[must_use]
-    pub fn tkip(key: &[u8; 32]) -> CaptureKey {
-        CaptureKey::Tkip {
-            from_ap: Tkip::new(key, Role::Supplicant),
-            from_station: Tkip::new(key, Role::Authenticator),
+    pub fn with_spp_amsdu(self, on: bool) -> CaptureKey {
+        CaptureKey {
+            from_ap: self.from_ap.with_spp_amsdu(on),
+            ..self
         }
     }
 
-    fn is_wep(&self) -> bool {
-        matches!(self, CaptureKey::Wep(_))
-    }
-
-    fn is_tkip(&self) -> bool {
-        matches!(self, CaptureKey::Tkip { .. })
+    pub(super) fn suite(&self) -> Suite {
+        self.from_ap.suite()
     }
 
     /// The claimed key identifier of a frame for this kind of key.
     pub(super) fn peek(&self, mpdu: &[u8]) -> Result<KeyId, OpenError> {
-        let (_, key_id) = match self {
-            CaptureKey::Wep(_) => wep::peek(mpdu)?,
-            CaptureKey::Tkip { .. } => tkip::peek(mpdu)?,
-            CaptureKey::Aes(_) => ccmp::peek(mpdu)?,
-        };
-        Ok(key_id)
+        self.from_ap.peek(mpdu).map(|(_, key_id)| key_id)
     }
 
     /// The packet number of a fragment, if this kind of key requires consecutive packet numbers within an MSDU.
     pub(super) fn fragment_pn(&self, mpdu: &[u8]) -> Option<PacketNumber> {
-        match self {
-            CaptureKey::Wep(_) | CaptureKey::Tkip { .. } => None,
-            CaptureKey::Aes(_) => ccmp::peek(mpdu).ok().map(|(pn, _)| pn),
-        }
+        let claimed = (!self.suite().is_rc4()).then(|| self.from_ap.peek(mpdu).ok());
+        claimed.flatten().map(|(pn, _)| pn)
     }
 
     /// Opens `mpdu` in place and returns the position of its payload.
     pub(super) fn open(&self, facts: &Facts, mpdu: &mut [u8]) -> Result<Range<usize>, OpenError> {
         let key_id = self.peek(mpdu)?;
-        let mut jobs = [OpenJob::new(mpdu, key_id)];
-        match self {
-            CaptureKey::Wep(key) => key.open(&mut jobs),
-            CaptureKey::Tkip { .. } => self.michael(facts).open(&mut jobs),
-            CaptureKey::Aes(key) => key.open(&mut jobs),
-        }
-        jobs[0].verdict().map(|opened| opened.payload.clone())
+        let mut job = OpenJob::new(mpdu, key_id);
+        self.receiver(facts).open_one(&mut job);
+        job.verdict().map(|opened| opened.payload.clone())
     }
 
-    /// The TKIP receiver for the direction of the frame.
-    pub(super) fn michael(&self, facts: &Facts) -> &Tkip {
-        match self {
-            CaptureKey::Tkip { from_ap, .. } if facts.is_from_ap => from_ap,
-            CaptureKey::Tkip { from_station, .. } => from_station,
-            _ => unreachable!("only TKIP keys have a receiver per direction"),
+    /// The receiver's key for the direction of the frame.
+    pub(super) fn receiver(&self, facts: &Facts) -> &Cipher {
+        match &self.from_station {
+            Some(from_station) if !facts.is_from_ap => from_station,
+            _ => &self.from_ap,
+        }
+    }
+}
+
+impl From<Wep> for CaptureKey {
+    /// The key under any key identifier.
+    fn from(key: Wep) -> CaptureKey {
+        CaptureKey {
+            from_ap: Cipher::Wep(key),
+            from_station: None,
         }
     }
 }
@@ -282,8 +283,8 @@ impl Keys {
             .chain(
                 self.any
                     .iter()
-                    .filter(|key| !(facts.has_four_addresses && key.is_tkip())),
+                    .filter(|key| !(facts.has_four_addresses && key.suite() == Suite::Tkip)),
             )
-            .filter(|key| key.is_wep() == facts.is_wep)
+            .filter(|key| key.suite().is_wep() == facts.is_wep)
     }
 }

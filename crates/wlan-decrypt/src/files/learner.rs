@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use wlan_ciphers::{Suite, TemporalKey, Wep};
+use wlan_ciphers::Suite;
 use wlan_frames::beacon::{ID_SSID, elements, push_element};
 use wlan_frames::eapol::{Descriptor, KeyInfo};
 use wlan_frames::frame_control::{
@@ -266,7 +266,8 @@ impl Learner {
                 // Integrity keys are not required to read frames.
                 Learned::Integrity { .. } => continue,
             };
-            keys.extend(capture_key(suite, &key, spp_amsdu).map(|key| (owner, key)));
+            let key = CaptureKey::new(suite, key.as_octets());
+            keys.extend(key.map(|key| (owner, key.with_spp_amsdu(spp_amsdu))));
         }
         keys
     }
@@ -450,18 +451,6 @@ fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
     push_element(&mut element, ID_RSN, rsn);
     let rsn = RsnElement::parse(&element).ok()?;
     Some((header.addr3(), rsn.capabilities_or_default()))
-}
-
-/// Converts a learned key for the engine.
-fn capture_key(suite: Suite, key: &Key, spp_amsdu: bool) -> Option<CaptureKey> {
-    let octets = key.as_octets();
-    match suite {
-        Suite::Tkip => octets.try_into().ok().map(CaptureKey::tkip),
-        Suite::Wep40 | Suite::Wep104 => Wep::new(octets).ok().map(CaptureKey::Wep),
-        suite => TemporalKey::new(suite, octets)
-            .ok()
-            .map(|key| CaptureKey::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))),
-    }
 }
 
 /// Appends an item and removes the oldest if the queue is full.

@@ -292,7 +292,7 @@ mod tests {
 
     fn through(mut capture: &[u8]) -> (Result<Decrypted, StreamError>, Vec<u8>) {
         let mut out = Vec::new();
-        let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
+        let keys = vec![CaptureKey::from(Wep::new(&WEP40).unwrap())];
         let outcome = stream(&mut capture, &mut out, keys.into(), || ControlFlow::Continue(()));
         (outcome, out)
     }
@@ -350,7 +350,7 @@ mod tests {
         let whole = fs::read(folder.join("wep40.pcap")).unwrap();
         let (expected, complete) = through(&whole);
         let mut out = Vec::new();
-        let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
+        let keys = vec![CaptureKey::from(Wep::new(&WEP40).unwrap())];
         let outcome = stream(&mut Trickle(&whole, false), &mut out, keys.into(), || {
             ControlFlow::Continue(())
         });

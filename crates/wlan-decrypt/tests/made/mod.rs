@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use common::TestRng;
-use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
+use wlan_ciphers::{Cipher, KeyId, PacketNumber, Role, SealJob, Suite};
 use wlan_frames::beacon::push_element;
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
@@ -94,31 +93,17 @@ impl Air {
 /// One direction of a link: its key and packet number.
 struct Sealer {
     key_id: KeyId,
-    suite: Suite,
     key: Key,
     cipher: Cipher,
     pn: u64,
 }
 
-enum Cipher {
-    Tkip(Box<Tkip>),
-    Aes(Box<TemporalKey>),
-}
-
 impl Sealer {
     fn new(key_id: KeyId, suite: Suite, key: Key, role: Role, spp_amsdu: bool) -> Sealer {
-        let octets = key.as_octets();
-        let cipher = match suite {
-            Suite::Tkip => Cipher::Tkip(Box::new(Tkip::new(octets.try_into().unwrap(), role))),
-            suite => {
-                let key = TemporalKey::new(suite, octets).unwrap();
-                Cipher::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))
-            }
-        };
+        let cipher = Cipher::new(suite, key.as_octets(), role).unwrap();
         Sealer {
             key_id,
-            suite,
-            cipher,
+            cipher: cipher.with_spp_amsdu(spp_amsdu),
             key,
             pn: 0,
         }
@@ -133,11 +118,11 @@ impl Sealer {
             pn: PacketNumber::new(self.pn).unwrap(),
             key_id: self.key_id,
         }];
-        match &self.cipher {
-            Cipher::Tkip(key) if is_fragment => key.seal_fragments(&mut jobs).unwrap(),
-            Cipher::Tkip(key) => key.seal(&mut jobs).unwrap(),
-            Cipher::Aes(key) => key.seal(&mut jobs).unwrap(),
-        }
+        let sealed = match is_fragment {
+            true => self.cipher.seal_fragments(&mut jobs),
+            false => self.cipher.seal(&mut jobs),
+        };
+        sealed.unwrap();
     }
 }
 
@@ -292,7 +277,7 @@ impl Bss {
                 Output::Send { to, packet, sealed } => self.air.push_back((true, to, sealed, packet)),
                 Output::InstallGroup {
                     key_id, suite, key, ..
-                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Authenticator, false)),
+                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Ap, false)),
                 Output::InstallPairwise {
                     peer,
                     key_id,
@@ -301,7 +286,7 @@ impl Bss {
                     direction: Direction::Transmit,
                 } => {
                     let end = self.ends.get_mut(&peer).unwrap();
-                    end.down = Some(Sealer::new(key_id, suite, key, Role::Authenticator, spp_amsdu));
+                    end.down = Some(Sealer::new(key_id, suite, key, Role::Ap, spp_amsdu));
                 }
                 Output::Failed { reason, .. } => panic!("{reason:?}"),
                 _ => {}
@@ -319,7 +304,7 @@ impl Bss {
                         key,
                         direction: Direction::Transmit,
                         ..
-                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Supplicant, spp_amsdu)),
+                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Sta, spp_amsdu)),
                     Output::Failed { reason, .. } => panic!("{reason:?}"),
                     _ => {}
                 }
@@ -401,12 +386,10 @@ impl Bss {
             (bssid, station)
         };
         let mut text = msdu(EtherType::IPV4, payload);
-        if let Cipher::Tkip(key) = &self.sealer(from_ap, station).cipher {
-            let priority = 0;
-            let header = wlan_ciphers::michael::MichaelHeader { da, sa, priority };
-            let mic = key.msdu_mic(header, &text);
-            text.extend(mic);
-        }
+        let priority = 0;
+        let header = wlan_ciphers::michael::MichaelHeader { da, sa, priority };
+        let mic = self.sealer(from_ap, station).cipher.msdu_mic(header, &text);
+        text.extend(mic.into_iter().flatten());
         let header = self.header(from_ap, station, false);
         let parts: Vec<_> = text.chunks(text.len().div_ceil(3)).collect();
         for (fragment, part) in (0u8..).zip(&parts) {
@@ -431,12 +414,12 @@ impl Bss {
         is_fragment: bool,
     ) {
         let sealer = self.sealer(from_ap, station);
-        let mic_len = match sealer.suite {
+        let mic_len = match sealer.cipher.suite() {
             // The ICV only: Michael's MIC belongs to the MSDU.
             Suite::Tkip if is_fragment => 4,
             suite => suite.mic_len(),
         };
-        let mut mpdu = vec![0; header.len() + sealer.suite.header_len()];
+        let mut mpdu = vec![0; header.len() + sealer.cipher.suite().header_len()];
         header.emit(&mut mpdu);
         mpdu.extend_from_slice(body);
         mpdu.resize(mpdu.len() + mic_len, 0);

@@ -1,9 +1,7 @@
 //! Frame protection at one end of a link, for every cipher suite: key, packet numbers, replay check.
 
 use wlan_ciphers::michael::{MIC_LEN, MichaelHeader};
-use wlan_ciphers::{
-    KeyId, OpenJob, Opened, PacketNumber, ReplayWindow, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
-};
+use wlan_ciphers::{Cipher, KeyId, OpenJob, Opened, PacketNumber, ReplayWindow, SealJob, Suite};
 use wlan_frames::Role;
 
 /// The key ID of the pairwise key, which is the only key.
@@ -14,36 +12,17 @@ const WEP_IVS: u64 = 1 << 24;
 
 /// The protection of one end.
 pub struct Protection {
-    suite: Suite,
-    key: Key,
+    cipher: Box<Cipher>,
     last_pn: PacketNumber,
     window: ReplayWindow,
-}
-
-enum Key {
-    Wep(Wep),
-    Tkip(Box<Tkip>),
-    Aes(Box<TemporalKey>),
 }
 
 impl Protection {
     /// Creates the protection for a suite; `None` if the key has the wrong length or the suite does not protect data
     /// frames.
     pub fn new(suite: Suite, key: &[u8], role: Role) -> Option<Self> {
-        let key = match suite {
-            Suite::Wep40 | Suite::Wep104 => Key::Wep(Wep::new(key).ok().filter(|wep| wep.suite() == suite)?),
-            Suite::Tkip => {
-                let role = match role {
-                    Role::Ap => tkip::Role::Authenticator,
-                    Role::Sta => tkip::Role::Supplicant,
-                };
-                Key::Tkip(Box::new(Tkip::new(key.try_into().ok()?, role)))
-            }
-            suite => Key::Aes(Box::new(TemporalKey::new(suite, key).ok()?)),
-        };
         Some(Self {
-            suite,
-            key,
+            cipher: Box::new(Cipher::new(suite, key, role).ok()?),
             last_pn: PacketNumber::ZERO,
             window: ReplayWindow::new(PacketNumber::ZERO),
         })
@@ -60,72 +39,57 @@ impl Protection {
 
     /// The cipher suite.
     pub fn suite(&self) -> Suite {
-        self.suite
+        self.cipher.suite()
     }
 
     /// The next unused packet number. The initialisation vectors of WEP wrap around.
     pub fn next_pn(&mut self) -> PacketNumber {
-        self.last_pn = match self.key {
-            Key::Wep(_) => PacketNumber::new((self.last_pn.get() + 1) % WEP_IVS).expect("24 bits fit 48"),
-            Key::Tkip(_) | Key::Aes(_) => self.last_pn.next().expect("no run lasts for 2^48 frames"),
+        self.last_pn = if self.suite().is_wep() {
+            PacketNumber::new((self.last_pn.get() + 1) % WEP_IVS).expect("24 bits fit 48")
+        } else {
+            self.last_pn.next().expect("no run lasts for 2^48 frames")
         };
         self.last_pn
     }
 
     /// Seals (encrypts) a batch of MPDUs in place.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) {
-        match &self.key {
-            Key::Wep(key) => key.seal(batch),
-            Key::Tkip(key) => key.seal(batch),
-            Key::Aes(key) => key.seal(batch),
-        }
-        .expect("frames built here are complete data frames");
+        self.cipher
+            .seal(batch)
+            .expect("frames built here are complete data frames");
     }
 
     /// Octets of the MIC or ICV of each fragment, excluding the TKIP MIC, which is part of the MSDU.
     pub fn mpdu_mic_b(&self) -> usize {
-        let of_msdu_b = if self.suite == Suite::Tkip { MIC_LEN } else { 0 };
-        self.suite.mic_len() - of_msdu_b
+        let of_msdu_b = if self.suite() == Suite::Tkip { MIC_LEN } else { 0 };
+        self.suite().mic_len() - of_msdu_b
     }
 
     /// The MIC to append to an MSDU before fragmentation, if the suite has one (12.5.2.1.2).
     pub fn msdu_mic(&self, header: MichaelHeader, msdu: &[u8]) -> Option<[u8; MIC_LEN]> {
-        match &self.key {
-            Key::Tkip(key) => Some(key.msdu_mic(header, msdu)),
-            Key::Wep(_) | Key::Aes(_) => None,
-        }
+        self.cipher.msdu_mic(header, msdu)
     }
 
     /// Seals a fragment in place.
     pub fn seal_fragment(&self, job: SealJob<'_>) {
-        match &self.key {
-            Key::Wep(key) => key.seal(&mut [job]),
-            Key::Tkip(key) => key.seal_fragments(&mut [job]),
-            Key::Aes(key) => key.seal(&mut [job]),
-        }
-        .expect("fragments built here are data frames");
+        self.cipher
+            .seal_fragments(&mut [job])
+            .expect("fragments built here are data frames");
     }
 
     /// Checks and removes the MIC of a reassembled MSDU, if the suite has one. `None` if the MIC is wrong.
     pub fn verify_msdu<'m>(&self, header: MichaelHeader, octets: &'m mut [u8]) -> Option<&'m [u8]> {
-        match &self.key {
-            Key::Tkip(key) => key.verify_msdu(header, octets).ok(),
-            Key::Wep(_) | Key::Aes(_) => Some(octets),
-        }
+        self.cipher.verify_msdu(header, octets).ok()
     }
 
     /// Whether packet numbers reveal replays; those of WEP do not.
     pub fn has_replay_check(&self) -> bool {
-        !matches!(self.key, Key::Wep(_))
+        !self.suite().is_wep()
     }
 
     /// Opens (decrypts and verifies) a batch of MPDUs in place.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
-        match &self.key {
-            Key::Wep(key) => key.open(batch),
-            Key::Tkip(key) => key.open(batch),
-            Key::Aes(key) => key.open(batch),
-        }
+        self.cipher.open(batch);
     }
 
     /// Whether an opened frame is not a replay. WEP cannot detect replays.
