@@ -35,7 +35,7 @@ impl Sealing {
 
     /// The suite of the key.
     pub fn suite(&self) -> Suite {
-        self.suite
+        self.cipher.suite()
     }
 
     /// The sealed MPDU with this header and body.

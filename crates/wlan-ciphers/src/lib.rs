@@ -229,7 +229,7 @@ impl Suite {
             Suite::Gcmp128 => 4,
             Suite::Ccmp256 => 5,
             Suite::Gcmp256 => 6,
-            Suite::Enhanced(lanes) => 7 + lanes.log2() as u8,
+            Suite::Enhanced(lanes) => 7 + lanes.log2(),
             Suite::BipCmac128 | Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => u8::MAX,
         }
     }
