@@ -38,11 +38,11 @@ def test_the_load_is_measured_on_the_station(link: Link, monkeypatch: pytest.Mon
 
 def test_doctor_says_why_it_cannot_infer(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     def lab(*roles: str, **lacking: list[str]) -> Any:
-        return SimpleNamespace(
-            inventory=SimpleNamespace(hosts=roles),
+        machines = SimpleNamespace(
             host=lambda role: SimpleNamespace(name=role, lacking=lambda _: lacking.get(role, [])),
             addresses_of=lambda role: {"ipv4": link.addresses[role, "ipv4"]},
         )
+        return SimpleNamespace(inventory=SimpleNamespace(hosts=roles), machines=machines)
 
     assert inferred(lab("sta", "ap"), "sta", "open") == "The network is open, so no frames are sealed."
     assert "requires a host server or ap" in inferred(lab("sta", "sta2"), "sta", "ccmp")
