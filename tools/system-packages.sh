@@ -111,11 +111,18 @@ systemd() {
     # shellcheck disable=SC2086 # a list of words
     [ -z "$servers" ] || $as_root systemctl "$@" $servers >/dev/null 2>&1 || true
 }
-systemd mask --runtime
+# If systemd does not run, as in a container, nothing starts, and the folder that a mask creates would tell other packages
+# that it runs.
+runs=""
+case $(systemctl is-system-running 2>/dev/null) in
+"" | offline | unknown) ;;
+*) runs=yes ;;
+esac
+[ -z "$runs" ] || systemd mask --runtime
 status=0
 # shellcheck disable=SC2086 # a list of words
 [ -z "$missing" ] || install $missing || status=2
-systemd unmask --runtime
+[ -z "$runs" ] || systemd unmask --runtime
 systemd disable
 [ "$status" = 0 ] || exit "$status"
 for package in $useful; do

@@ -50,22 +50,42 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     assert install(tmp_path).stdout == ""
 
 
-def test_no_server_of_a_package_begins_to_listen(tmp_path: Path) -> None:
+def systemctl(folder: Path, state: str) -> None:
+    """A stub of systemctl where systemd is in this state."""
+    stub(folder, "systemctl", f'[ "$1" = is-system-running ] && echo {state} || echo "systemctl $*" >>"{folder}/calls"')
+
+
+def calls_after_the_update(folder: Path) -> list[str]:
+    return [line for line in (folder / "calls").read_text().splitlines() if " update" not in line]
+
+
+@pytest.mark.parametrize("state", ["running", "degraded"])
+def test_no_server_of_a_package_begins_to_listen(tmp_path: Path, state: str) -> None:
     machine(tmp_path, "true")
-    stub(tmp_path, "systemctl", f'echo "systemctl $*" >>"{tmp_path}/calls"')
+    systemctl(tmp_path, state)
     install(tmp_path, "run")
-    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if " update" not in line]
-    before, installation, *after = calls
+    before, installation, *after = calls_after_the_update(tmp_path)
     assert before == "systemctl mask --runtime irtt.service"
     assert "install" in installation
     assert after == ["systemctl unmask --runtime irtt.service", "systemctl disable irtt.service"]
+
+
+@pytest.mark.parametrize("state", ["offline", "''"])
+def test_nothing_is_masked_where_systemd_does_not_run(tmp_path: Path, state: str) -> None:
+    """A mask creates /run/systemd/system, and the scripts of packages then expect a running systemd and fail."""
+    machine(tmp_path, "true")
+    systemctl(tmp_path, state)
+    install(tmp_path, "run")
+    installation, *after = calls_after_the_update(tmp_path)
+    assert "install" in installation
+    assert after == ["systemctl disable irtt.service"]
 
 
 @pytest.mark.parametrize("installed", ["irtt", "dpkg-query"])
 def test_the_server_of_a_package_that_is_installed_does_not_change(tmp_path: Path, installed: str) -> None:
     """Its program may be outside the search path, as /usr/sbin/sshd is for users of Debian."""
     machine(tmp_path, "true")
-    stub(tmp_path, "systemctl", f'echo "systemctl $*" >>"{tmp_path}/calls"')
+    systemctl(tmp_path, "running")
     stub(tmp_path, installed, "printf installed")
     install(tmp_path, "run")
     assert "systemctl" not in (tmp_path / "calls").read_text()
