@@ -1,13 +1,16 @@
-"""Hooks of mkdocs, listed in `mkdocs.yml`: add generated pages and the pages stored beside the code they describe.
+"""Hooks of mkdocs, listed in `mkdocs.yml`: add generated pages, pages stored beside the code, and tables as CSV.
 
 Links in pages are relative to the file in the repository, so they also work when browsing the repository. On the site,
 the pages of `docs/` are at the top level and other pages keep their path in the repository. The hooks rewrite the
-links between the two groups.
+links between the two groups. Each table of a page of measurements is also a CSV file beside the page.
 """
 
+import csv
+import io
 import posixpath
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,11 @@ BESIDE = (
 PAPERS = "docs/measurements/papers"
 """The pages of published papers. Their titles in the navigation are their headings."""
 
+MEASUREMENTS = "measurements/"
+
+_TABLE = re.compile(r"^\|.*\|\n\|[-:| ]+\|\n(?:\|.*\|\n)+", re.MULTILINE)
+_MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*]")
+
 _LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
 
@@ -51,7 +59,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for pattern in BESIDE:
         for found in sorted(ROOT.glob(pattern)):
             files.append(File.generated(config, found.relative_to(ROOT).as_posix(), abs_src_path=str(found)))
+    for page in [file for file in files if file.src_uri.startswith(MEASUREMENTS) and file.is_documentation_page()]:
+        for path, table in tables(page.src_uri, page.content_string):
+            files.append(File.generated(config, path, content=as_csv(table)))
     return files
+
+
+def tables(page: str, markdown: str) -> Iterator[tuple[str, str]]:
+    """The path of the CSV file, and the Markdown, of each table of a page. The first is PAGE-1.csv."""
+    for number, table in enumerate(_TABLE.findall(markdown), start=1):
+        yield f"{page.removesuffix('.md')}-{number}.csv", table
+
+
+def as_csv(table: str) -> str:
+    """A table in Markdown as CSV, without links, emphasis and code marks."""
+    text = io.StringIO()
+    heading, _, *rows = (line.strip("|").split("|") for line in table.splitlines())
+    csv.writer(text).writerows([[_MARKUP.sub(r"\1", cell).strip() for cell in row] for row in (heading, *rows)])
+    return text.getvalue()
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
@@ -70,4 +95,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
             return link[0]  # mkdocs reports the broken link
         return f"{opening}{posixpath.relpath(path, posixpath.dirname(here) or '.')}{anchor}{closing}"
 
+    if here.startswith(MEASUREMENTS):
+        names = (posixpath.basename(path) for path, _ in tables(here, markdown))
+        markdown = _TABLE.sub(lambda table: f"{table[0]}\n[CSV]({next(names)})\n", markdown)
     return _LINK.sub(on_site, markdown)
