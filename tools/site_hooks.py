@@ -59,7 +59,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for pattern in BESIDE:
         for found in sorted(ROOT.glob(pattern)):
             files.append(File.generated(config, found.relative_to(ROOT).as_posix(), abs_src_path=str(found)))
-    for page in [file for file in files if file.src_uri.startswith(MEASUREMENTS) and file.is_documentation_page()]:
+    for page in [
+        file for file in files if file.src_uri.startswith(MEASUREMENTS) and file.is_documentation_page()
+    ]:
         for path, table in tables(page.src_uri, page.content_string):
             files.append(File.generated(config, path, content=as_csv(table)))
     return files
@@ -75,7 +77,9 @@ def as_csv(table: str) -> str:
     """A table in Markdown as CSV, without links, emphasis and code marks."""
     text = io.StringIO()
     heading, _, *rows = (line.strip("|").split("|") for line in table.splitlines())
-    csv.writer(text).writerows([[_MARKUP.sub(r"\1", cell).strip() for cell in row] for row in (heading, *rows)])
+    csv.writer(text).writerows(
+        [[_MARKUP.sub(r"\1", cell).strip() for cell in row] for row in (heading, *rows)]
+    )
     return text.getvalue()
 
 

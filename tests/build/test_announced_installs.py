@@ -52,7 +52,11 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
 
 def systemctl(folder: Path, state: str) -> None:
     """A stub of systemctl where systemd is in this state."""
-    stub(folder, "systemctl", f'[ "$1" = is-system-running ] && echo {state} || echo "systemctl $*" >>"{folder}/calls"')
+    stub(
+        folder,
+        "systemctl",
+        f'[ "$1" = is-system-running ] && echo {state} || echo "systemctl $*" >>"{folder}/calls"',
+    )
 
 
 def calls_after_the_update(folder: Path) -> list[str]:

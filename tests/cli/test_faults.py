@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, assert_performed, one_line
 
-from airtoll.store.durable import LOCK
+from airtoll.durable import LOCK
 
 
 def runs_in(result: Path) -> dict[str, int]:

@@ -9,8 +9,8 @@ import pytest
 from cli_command import Airtoll, one_line
 
 from airtoll.cli import app
+from airtoll.durable import files_in, sums
 from airtoll.errors import UsageError
-from airtoll.store.durable import files_in, sums
 
 RECORDED = Path(__file__).parents[1] / "importers" / "recorded"
 

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_json import ODD, RANDOM, changed
 
+from airtoll import durable
 from airtoll.agent.ssh import Ssh
 from airtoll.cli.base import harmless
 from airtoll.errors import AirtollError
@@ -26,7 +27,7 @@ from airtoll.report.material.data import ReportData
 from airtoll.report.material.rows import build
 from airtoll.report.pages.files import cell_records
 from airtoll.rtl import default_file
-from airtoll.store import Result, durable
+from airtoll.store import Result
 from airtoll.study import expand, load_study
 
 CAPTURES = Path(__file__).parents[2] / "crates/wlan-decrypt/tests/captures"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from store_fakes import STUDY, make_plan
 
-from airtoll import ownership
+from airtoll import durable, ownership
 from airtoll.errors import UsageError
-from airtoll.store import Result, durable
+from airtoll.store import Result
 from airtoll.store.layout import check_target
 
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from store_fakes import RAW, STUDY, content_of, make_plan, make_record, throughput_samples
 
+from airtoll.durable import files_in, sums
 from airtoll.errors import UsageError
 from airtoll.store import COLUMNS, SCHEMA_VERSION, Result, verify
-from airtoll.store.durable import files_in, sums
 
 PLAN = make_plan(2)
 RUN = f"runs/{PLAN.runs[0].id}"

@@ -5,11 +5,11 @@ from typing import Any
 
 from airtoll.cli.base import echo
 from airtoll.cli.json_output import print_json
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.errors import UsageError
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.openmetrics import Family, families, openmetrics
 from airtoll.store import Result
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 
 

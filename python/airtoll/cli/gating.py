@@ -9,6 +9,7 @@ from airtoll.cli.base import echo
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.condition import mixture, read_complete
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.errors import UsageError
 from airtoll.judge import (
     AnyRuleOutcome,
@@ -26,7 +27,6 @@ from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.judge.rule import Undecided
 from airtoll.report.material import text
 from airtoll.stats import Interval
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 from airtoll.study.levels import check_factor
 

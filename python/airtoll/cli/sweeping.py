@@ -14,10 +14,10 @@ from airtoll import _rust
 from airtoll.cli.base import echo
 from airtoll.cli.progress import counting
 from airtoll.cli.tables import plain_console
+from airtoll.durable import make_directory, reporting
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.report.material import text
 from airtoll.store import default_directory
-from airtoll.store.durable import make_directory, reporting
 from airtoll.store.origin import ALLOW_MIXED, Origin
 from airtoll.sweep.cluster import on_cluster
 from airtoll.sweep.grid import SweepGrid, load_grid

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from airtoll import durable
 from airtoll.errors import AirtollError, UsageError
 from airtoll.guest import recipe
-from airtoll.store import durable
 
 MIRROR: Final = "http://deb.debian.org/debian"
 """The default mirror of Debian's packages."""

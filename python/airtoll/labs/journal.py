@@ -17,8 +17,7 @@ import secrets
 import socket
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Annotated, Final, Protocol, Self
 from pydantic import Base64Bytes, Field, TypeAdapter
 
 from airtoll.documents import read_json
+from airtoll.durable import reporting, sync, write_new
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import last_words
 from airtoll.study.quantity import one_line
@@ -106,17 +106,17 @@ class HostJournal:
         """
         self._folder = folder(inventory)
         self._inventory = inventory
-        with reporting(self._folder):
+        with reporting(str(self._folder)):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_own(self._folder, "the journal")
-            _sync(self._folder.parent)
+            sync(self._folder.parent)
             self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
             raise UsageError(f"{inventory}: another airtoll measures with these hosts") from None
-        with reporting(self._folder):
+        with reporting(str(self._folder)):
             self.owner: Sequence[str] = (_identity(self._lock), _words(inventory))
         """The owner of the locks of the hosts, and the words for others. Its identity outlives a killed airtoll, whose
         agents may still run."""
@@ -135,7 +135,7 @@ class HostJournal:
         file = self._folder / f"{self._next:06}.json"
         self._next += 1
         try:
-            with reporting(file):
+            with reporting(str(file)):
                 _write(file, restoring)
         except BaseException:  # the change is not made
             host.forget_at_end(kept)
@@ -257,21 +257,15 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _write(file: Path, restoring: Restoring) -> None:
-    content = _RESTORING.dump_json(restoring)
     new = file.with_suffix(".new")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+    new.unlink(missing_ok=True)
+    write_new(new, _RESTORING.dump_json(restoring), mode=0o600)
     new.rename(file)
-    _sync(file.parent)
+    sync(file.parent)
 
 
 def _read(file: Path) -> Restoring:
-    with reporting(file):
+    with reporting(str(file)):
         content = file.read_bytes()
     try:
         return read_json(_RESTORING, content, f"{file}: is damaged")
@@ -279,24 +273,6 @@ def _read(file: Path) -> Restoring:
         raise AirtollError(f"{error}: restore the host by hand, then delete the file") from None
 
 
-@contextmanager
-def reporting(path: Path) -> Iterator[None]:
-    """Turn an OSError into one line."""
-    try:
-        yield
-    except OSError as error:
-        raise AirtollError(f"{path}: {error.strerror or error}") from None
-
-
 def _remove(file: Path) -> None:
     file.unlink(missing_ok=True)
-    _sync(file.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Flush the entries of a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(file.parent)

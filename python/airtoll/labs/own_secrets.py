@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, mkdtemp
 from typing import Final
 
+from airtoll.durable import reporting
 from airtoll.errors import AirtollError, UsageError
 from airtoll.host import last_words
-from airtoll.labs.journal import check_own, folder, reporting
+from airtoll.labs.journal import check_own, folder
 
 _MAKE: Final = Path(__file__).with_name("certificates") / "make.sh"
 _TIMEOUT_S: Final = 60.0
@@ -30,7 +31,7 @@ def wep_key(inventory: Path, octets: int) -> str:
     Raises UsageError if another user can access the folder, AirtollError if the file cannot be read or written.
     """
     file = folder(inventory, "secrets") / f"wep-{8 * octets}"
-    with reporting(file):
+    with reporting(str(file)):
         _own(file.parent)
         if not file.exists():
             with NamedTemporaryFile("w", encoding="ascii", dir=file.parent) as new:  # with mode 0600
@@ -53,13 +54,13 @@ def make_certificates(inventory: Path) -> None:
     fails or if the files cannot be written.
     """
     made = certificates(inventory)
-    with reporting(made):
+    with reporting(str(made)):
         _own(made.parent)
     if made.exists():
         return
     if shutil.which("openssl") is None:
         raise UsageError("lab hosts with 802.1X requires the command 'openssl': apt-get install openssl")
-    with reporting(made):
+    with reporting(str(made)):
         new = Path(mkdtemp(dir=made.parent))  # with mode 0700
         try:
             done = subprocess.run(

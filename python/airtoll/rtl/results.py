@@ -182,7 +182,7 @@ def load(file: Path) -> Results:
 
 def amend(file: Path, change: Callable[[Results], Results]) -> Results:
     """Apply `change` to the results in the file, replace the file atomically, and return the new results."""
-    from airtoll.store.durable import publish
+    from airtoll.durable import publish
 
     results = change(load(file) if file.exists() else Results())
     content = json.dumps(results.model_dump(mode="json", exclude_none=True), indent=1) + "\n"

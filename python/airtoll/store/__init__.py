@@ -2,7 +2,6 @@
 
 - `records`: the contents of `plan.json` and `run.json`, and their schema version.
 - `parquet`: columns of a table, and Parquet files of them. `samples`: the table of a run's samples.
-- `durable`: files that are on the disk completely or not at all; the lock; checksums.
 - `result`: `Result`, the directory itself: create, open, resume, write, read.
 - `origin`: the version of airtoll and the machine that make a result, and whether they may change within a result.
 - `check`: finds errors in a directory, file by file.

@@ -7,9 +7,10 @@ detected.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from airtoll import durable
+from airtoll.durable import SUMS, TEMPORARY, reporting
 from airtoll.errors import AirtollError, UsageError
-from airtoll.store import durable, records, samples
-from airtoll.store.durable import SUMS, TEMPORARY, reporting
+from airtoll.store import records, samples
 from airtoll.store.layout import PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.records import RunRecord
 from airtoll.study.cell import Run

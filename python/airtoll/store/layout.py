@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Final
 
+from airtoll.durable import SUMS, open_regular, reporting
 from airtoll.errors import AirtollError, UsageError
 from airtoll.ownership import check_folder
 from airtoll.store import records
-from airtoll.store.durable import SUMS, open_regular, reporting
 from airtoll.store.records import PlanRecord, RunRecord
 
 STUDY: Final = "study.toml"

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from airtoll import _rust
+from airtoll import _rust, durable
+from airtoll.durable import LOCK, SUMS, TEMPORARY, Lock, reporting, staging
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.namespace import machine_facts
 from airtoll.ownership import check_folder
 from airtoll.probes.base import Sample
-from airtoll.store import check, durable, records, samples
-from airtoll.store.durable import LOCK, SUMS, TEMPORARY, Lock, reporting, staging
+from airtoll.store import check, records, samples
 from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord

@@ -23,8 +23,8 @@ from typing import Final, Self
 from pydantic import TypeAdapter
 
 from airtoll.documents import read_json
+from airtoll.durable import reporting, sync
 from airtoll.errors import AirtollError, UsageError
-from airtoll.store.durable import reporting, sync
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.sweep.workers import Done
 

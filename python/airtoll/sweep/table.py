@@ -17,9 +17,9 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from airtoll.documents import read_json
+from airtoll.durable import publish, reporting
 from airtoll.errors import AirtollError
 from airtoll.store import parquet
-from airtoll.store.durable import publish, reporting
 from airtoll.sweep.workers import Done
 
 _ANSWER: Final[TypeAdapter[dict[str, Any]]] = TypeAdapter(dict[str, Any])

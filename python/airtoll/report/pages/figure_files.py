@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from airtoll import extras
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.errors import UsageError
 from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.section import Chart, Writer
 from airtoll.report.parts import sections
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 
 COLUMN_PX: Final = 336

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import csv_text
 from airtoll.stats import METRICS, CellSummary, Interval, PairedRow
 from airtoll.stats.comparison import LeftOut
 from airtoll.store import Result
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 from airtoll.study.cell import Cell
 from airtoll.study.factors import FACTORS

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from airtoll import extras
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.published import Publication
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
@@ -15,7 +16,6 @@ from airtoll.report.pages.figure_files import still
 from airtoll.report.pages.page import environment, own, relative
 from airtoll.report.parts import answer, figures, publications, sentences
 from airtoll.store import Result
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 
 

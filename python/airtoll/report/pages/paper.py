@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.pages.figure_files import FONT, write_figures
 from airtoll.report.parts import sections
-from airtoll.store.durable import make_directory, publish, reporting
 
 _TEXT_PT: Final = 345.0
 """The width of the text of an article in the class's default size of 10 points."""

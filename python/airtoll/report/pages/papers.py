@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from airtoll.durable import make_directory, publish, reporting
 from airtoll.errors import UsageError
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
@@ -12,7 +13,6 @@ from airtoll.report.parts import answer, card, sentences
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
-from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.store.layout import check_target
 
 
