@@ -3,7 +3,9 @@
 import grp
 import os
 import pwd
+import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -13,6 +15,11 @@ from airtoll.study.quantity import one_line
 
 ROOT: Final = 0
 """The user id of root."""
+
+SUBORDINATE: Final = Path("/etc/subuid")
+"""The user ids that accounts use in their containers, and as which they own files outside (subuid(5))."""
+
+_RANGE: Final = re.compile(r"^[^:\n]*:([0-9]+):([0-9]+)$", re.MULTILINE)
 
 
 def check_owner(path: Path, found: os.stat_result, does: str, instead: str) -> None:
@@ -32,13 +39,13 @@ def check_folder(folder: Path) -> None:
     """Raise UsageError if airtoll runs as root, and another user can replace files in a folder that it writes into.
 
     In a sticky folder, such as /tmp, users can replace only their own files. Other users than root may share a folder,
-    such as that of a group. The owner of a folder that is mounted into a container has no account there. Raises OSError
-    if there is no folder.
+    such as that of a group. The owner of a folder that is mounted into a container is no user there. Raises OSError if
+    there is no folder.
     """
     found = folder.stat()
     if os.geteuid() != ROOT:
         return
-    if not _is_ours(found) and _has_account(found.st_uid):
+    if not _is_ours(found) and _is_user(found.st_uid):
         fault = "belongs to another user"
     elif _is_writable(found) and not found.st_mode & stat.S_ISVTX:
         fault = "other users can write to it"
@@ -56,12 +63,15 @@ def _is_ours(found: os.stat_result) -> bool:
     return found.st_uid in {ROOT, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
 
 
-def _has_account(uid: int) -> bool:
-    try:
+def _is_user(uid: int) -> bool:
+    """Whether the id belongs to an account of this machine, or is one of its subordinate ids."""
+    with suppress(KeyError):
         pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True
+        return True
+    with suppress(OSError):
+        ranges = _RANGE.findall(SUBORDINATE.read_text(encoding="utf-8", errors="replace"))
+        return any(int(first) <= uid < int(first) + int(count) for first, count in ranges)
+    return False
 
 
 def _is_writable(found: os.stat_result) -> bool:

@@ -57,15 +57,24 @@ def test_users_other_than_root_may_share_a_folder(folder: Path, monkeypatch: pyt
     assert (folder / "report.html").read_bytes() == b"new"
 
 
-def test_a_folder_mounted_into_a_container_belongs_to_no_account(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("subordinate", [False, True])
+def test_a_folder_mounted_into_a_container_belongs_to_no_user(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subordinate: bool
 ) -> None:
+    """A user of this machine can give a folder to a subordinate id, which has no account (subuid(5))."""
     give_away(folder, monkeypatch)
+    owner, file = folder.stat().st_uid, tmp_path / "subuid"
+    file.write_text(f"me:{owner + 2}:65536\n" + f"other:{owner}:1\n" * subordinate)
 
     def unknown(uid: int) -> None:
         raise KeyError(uid)
 
     monkeypatch.setattr(ownership.pwd, "getpwuid", unknown)
+    monkeypatch.setattr(ownership, "SUBORDINATE", file)
+    if subordinate:
+        with pytest.raises(UsageError, match="belongs to another user"):
+            durable.publish(folder, {"report.html": b"new"})
+        return
     durable.publish(folder, {"report.html": b"new"})
     assert (folder / "report.html").read_bytes() == b"new"
 
