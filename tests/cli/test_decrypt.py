@@ -136,6 +136,31 @@ def test_only_a_named_output_may_be_a_link(airtoll: Airtoll, tmp_path: Path, wep
     assert len(records((tmp_path / "mine").read_bytes())) == 8
 
 
+def test_a_link_that_another_user_exchanges_is_not_followed(
+    airtoll: Airtoll, tmp_path: Path, wep40: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux lets root read, but not follow, the link of another user in /tmp."""
+    mine, out = tmp_path / "mine", tmp_path / "out.pcap"
+    mine.write_text("mine")
+    out.write_text("theirs")
+    resolve = Path.resolve
+
+    def while_it_is_a_link(path: Path, strict: bool = False) -> Path:
+        if path != out:
+            return resolve(path, strict)
+        out.unlink()
+        out.symlink_to(mine)
+        found = resolve(path, strict)
+        out.unlink()
+        out.write_text("theirs")
+        return found
+
+    monkeypatch.setattr(Path, "resolve", while_it_is_a_link)
+    assert airtoll("decrypt", wep40, "--key", WEP40, "--out", out).returncode == 0
+    assert mine.read_text() == "mine"
+    assert len(records(out.read_bytes())) == 8
+
+
 @pytest.mark.parametrize("command", ["gzip", "zstd"])
 def test_a_compressed_capture_gives_the_same_packets(
     airtoll: Airtoll, tmp_path: Path, wep40: Path, command: str

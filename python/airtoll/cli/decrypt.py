@@ -90,7 +90,7 @@ def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: 
     """Decrypt a capture and print the counts. Raises AirtollError if it is truncated or no frame was decrypted."""
     target = out or _beside(capture)
     # Only a named output may be a link: decrypt_capture follows none.
-    followed = out.resolve() if out is not None and os.path.isfile(out) else target
+    followed = target if out is None else _followed(out)
     try:
         with _showing_progress(capture) as progress:
             decrypted = decrypt_capture(capture, followed, secrets, progress)
@@ -105,6 +105,19 @@ def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: 
         raise UsageError(f"{capture}: {decrypted.broken}")
     if written is None:
         raise AirtollError(f"{capture}: {_why_nothing(decrypted, secrets)}; no output is written")
+
+
+def _followed(out: Path) -> Path:
+    """The file to which the path leads, if the system follows its link for this user.
+
+    Linux follows no links of other users in /tmp (proc(5), protected_symlinks), but reads them. Another user may also
+    exchange a link, so the last step decides.
+    """
+    target = out.resolve()
+    try:
+        return target if target.is_file() and out.samefile(target) else out
+    except OSError:
+        return out
 
 
 def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
