@@ -39,6 +39,17 @@ def test_many_unknown_keys_of_a_record_are_counted() -> None:
         parse(RunRecord, content, "record")
 
 
+@pytest.mark.parametrize("kind", [PlanRecord, RunRecord])
+def test_a_record_has_at_most_200000_keys_beside_its_facts(kind: Any) -> None:
+    """Pydantic keeps some 500 octets per unknown key."""
+    keys = {f"{key:x}": 0 for key in range(200_000)}
+    content = json.dumps({"plan": {"method": keys}}).encode()
+    with pytest.raises(AirtollError, match=r"^record: has 200002 keys: expected at most 200000$"):
+        parse(kind, content, "record")
+    record = make_record(make_plan().runs[0]).model_copy(update={"counters": {"words": keys}})
+    assert parse(RunRecord, dump(record), "record") == record
+
+
 @pytest.mark.parametrize(("name", "most"), [("plan.json", 16 << 20), ("run.json", 8 << 20)])
 def test_a_record_has_a_limit(tmp_path: Path, name: str, most: int) -> None:
     with (tmp_path / name).open("wb") as file:

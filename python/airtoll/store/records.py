@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import (
@@ -31,7 +31,10 @@ class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     MOST_BYTES: ClassVar[int]
-    """Limit of the file. pydantic keeps some 500 octets per unknown key."""
+    """Limit of the file."""
+
+    FREE: ClassVar[frozenset[str]]
+    """The keys whose values have any form, and the list of runs, which ends at its first invalid run."""
 
     # Keys of later versions have defaults that describe results of earlier versions.
     schema_version: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9] = SCHEMA_VERSION
@@ -84,6 +87,7 @@ class RunRecord(_Record):
     """The content of `run.json` for one finished run. Values that were not reported are null or absent, never 0."""
 
     MOST_BYTES = 8 << 20  # a thousand times that of a run of three hosts
+    FREE = frozenset({"hosts", "link", "counters", "probes"})
 
     run: Run
     """The run as in the plan; if it is a repeat, with a higher attempt."""
@@ -107,6 +111,7 @@ class PlanRecord(_Record):
     """The content of `plan.json` for the complete result."""
 
     MOST_BYTES = 16 << 20  # twice that of a plan of 9,999 runs, the maximum
+    FREE = frozenset({"machine", "runs"})
 
     airtoll: str | None
     """Version of airtoll that created the result, as in `Versions`."""
@@ -129,6 +134,9 @@ class PlanRecord(_Record):
 
 
 RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
+
+_KEYS_MOST: Final = 200_000
+"""Limit of the keys of a record that are not below a free one. pydantic keeps some 500 octets per unknown key."""
 
 
 def spoiled_metrics(records: Iterable[RunRecord]) -> dict[str, Mapping[str, str]]:
@@ -171,10 +179,19 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
             f"{name}: written by a newer airtoll (schema version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): update airtoll"
         )
+    if (count := _count_keys(keys, kind.FREE)) > _KEYS_MOST:
+        raise AirtollError(f"{name}: has {count} keys: expected at most {_KEYS_MOST}")
     try:
         return kind.model_validate_json(content, strict=True)
     except ValidationError as error:
         raise AirtollError(f"{name}: {first_fault(error)}") from error
+
+
+def _count_keys(value: Any, free: Collection[str]) -> int:
+    """The number of keys in a JSON value, without those below a `free` key."""
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(each, free) for key, each in value.items() if key not in free)
+    return sum(_count_keys(each, free) for each in value) if isinstance(value, list) else 0
 
 
 def run_schema() -> str:
