@@ -49,13 +49,14 @@ uci -t "$folder" commit wireless
 
 # Arguments: file, value of the option `airtoll`, length of the earlier content, which is standard input, and the folder
 # of the guard. The guard requires no space on the flash. The content is for a guard that is missing or damaged. A new
-# folder in /tmp remains while OpenWrt has not loaded the restored file.
+# folder in /tmp remains while OpenWrt has not loaded the restored file. Folders of other users stay: rm of BusyBox
+# follows a link that replaces a folder while rm descends.
 _RESTORE: Final = """
 umask 077
 mark=$2 guard=$4/guard
 has_guard() { grep -qsF "$mark" "$guard"; }
-is_restored() { ls -d "/tmp/$mark.restored."* >/dev/null 2>&1; }
-if has_guard && sh "$guard" restore; then rm -rf "/tmp/$2."*; exit 0; fi
+own() { for each in "/tmp/$mark.$1."*; do [ ! -O "$each" ] || [ -L "$each" ] || echo "$each"; done; }
+if has_guard && sh "$guard" restore; then rm -rf $(own change) $(own restored); exit 0; fi
 if [ ! -e "$1" ]; then echo "$1 is missing" >&2; exit 1; fi
 if grep -qF "$2" "$1"; then
     new=$(mktemp "${1%/*}/.$2.XXXXXX") || exit
@@ -63,8 +64,8 @@ if grep -qF "$2" "$1"; then
     if [ "$(wc -c < "$new")" -ne "$3" ]; then echo "the copy is not complete" >&2; exit 1; fi
     mktemp -d "/tmp/$2.restored.XXXXXX" >/dev/null && sync && mv "$new" "$1" && sync || exit
 fi
-rm -rf "/tmp/$2.change."* "${1%/*}/.$2."*
-if is_restored; then wifi reload && rm -rf "/tmp/$2.restored."* || exit; fi
+rm -rf $(own change) "${1%/*}/.$2."*
+if [ -n "$(own restored)" ]; then wifi reload && rm -rf $(own restored) || exit; fi
 if has_guard; then sh "$guard" restore || exit; fi
 if [ ! -e "$guard" ]; then rm -rf "$4"; fi
 """
