@@ -1,11 +1,12 @@
 """A prediction is the simulation of lab sim, with the same definitions; what-if cases are predictions, too."""
 
+import time
 from typing import Any
 
 import pytest
 
 from airtoll.labs.sim import closed_forms
-from airtoll.prediction import Case, Predictions, alternatives, case_of
+from airtoll.prediction import Case, Prediction, Predictions, alternatives, case_of, predictions
 from airtoll.study import LinkSettings, read_scenario, scenario_of
 from airtoll.study.cell import Method
 
@@ -54,6 +55,28 @@ def test_a_small_udp_buffer_loses_datagrams_where_no_sender_waits() -> None:
 def test_only_measured_metrics_are_predicted() -> None:
     method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt",))
     assert set(Predictions(method)[case()].values) <= {"rtt", "rtt_p99"}
+
+
+@pytest.mark.parametrize(("stations", "at_once"), [(1, 8), (501, 4), (2007, 1)])
+def test_simulations_at_once_share_a_limit_of_stations(
+    monkeypatch: pytest.MonkeyPatch, stations: int, at_once: int
+) -> None:
+    """A flow takes half a megabyte of memory, and the plan may be a stranger's."""
+    running: list[Case] = []
+    counts: list[int] = []
+
+    def predict(_: Predictions, one: Case) -> Prediction:
+        running.append(one)
+        counts.append(len(running))
+        time.sleep(0.05)
+        running.remove(one)
+        return Prediction({}, {})
+
+    monkeypatch.setattr(predictions, "cpu_count", lambda: 8)
+    monkeypatch.setattr(Predictions, "_predict", predict)
+    one = case(stations=stations)
+    Predictions().all(Case(one.cell, one.link, float(load)) for load in range(1, 17))
+    assert max(counts) == at_once
 
 
 def test_a_case_gives_its_scenario_back() -> None:

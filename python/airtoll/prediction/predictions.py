@@ -27,6 +27,7 @@ from airtoll.study.phys import PHYS
 from airtoll.study.plan import measures
 from airtoll.study.scenario import Scenario
 from airtoll.study.security import SecurityProfile, with_ready_made
+from airtoll.study.values import STATIONS_MAX
 
 DURATION_S = 0.5
 WARMUP_S = 0.5
@@ -151,10 +152,14 @@ class Predictions:
         return case.with_cell(crypto_at=cell.sealed_at)
 
     def all(self, cases: Iterable[Case]) -> dict[Case, Prediction]:
-        """The prediction of each case, computed on all cores; empty for a case that the medium refuses."""
+        """The prediction of each case, computed on all cores unless there are many stations; empty for a case that the
+        medium refuses.
+        """
         wanted = list(dict.fromkeys(cases))
         missing = [case for case in wanted if case not in self._known]
-        with ThreadPoolExecutor(cpu_count()) as pool:  # the medium releases the interpreter's lock
+        largest = max((case.cell.stations for case in missing), default=1)
+        workers = min(cpu_count() or 1, STATIONS_MAX // largest)  # a flow takes 0.5 MB of memory
+        with ThreadPoolExecutor(workers) as pool:  # the medium releases the interpreter's lock
             self._known |= dict(zip(missing, pool.map(self._predict, missing), strict=True))
         return {case: self._known[case] for case in wanted}
 
