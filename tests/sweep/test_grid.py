@@ -7,6 +7,7 @@ import pytest
 
 from airtoll.errors import UsageError
 from airtoll.study.contract import KEYS
+from airtoll.sweep import grid
 from airtoll.sweep.grid import CELLS_MAX, SweepGrid, load_grid
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
@@ -144,6 +145,14 @@ def test_an_error_names_file_and_key(tmp_path: Path, text: str, says: str) -> No
     assert line.startswith(f"{tmp_path}/grid.toml: ")
     assert says in line
     assert "\n" not in line
+
+
+def test_the_cells_of_a_grid_have_a_limit_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell repeats the matrix: a grid of 80 kB would take 20 GB."""
+    monkeypatch.setattr(grid, "CELLS_MAX_B", 1 << 20)
+    text = f"stations = 100\ntopology = 'stations'\nhears = {[[1] * 101] * 101}\nseed = '1..250000'"
+    with pytest.raises(UsageError, match="grid: its cells have more than 1 MiB: divide the grid$"):
+        load(tmp_path, text)
 
 
 def test_a_grid_without_possible_cells_is_reported(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from airtoll.study.values import did_you_mean
 
 CELLS_MAX = 250_000
 
+CELLS_MAX_B = 256 << 20
+"""Limit of all cells as JSON. A cell without matrices has some 500 octets; each cell of a grid repeats a matrix."""
+
 GRID = "grid"
 _KEYS = ("title", "description", "impossible", GRID)
 _IMPOSSIBLE = ("refuse", "skip")
@@ -72,7 +75,7 @@ def _expand(raw: Mapping[str, Any], name: str, check: Check) -> SweepGrid:
     if count > CELLS_MAX:
         raise WordError(GRID, f"expands to {count} cells; a sweep may have at most {CELLS_MAX}")
     cells: dict[str, None] = {}
-    skipped = 0
+    total_b = skipped = 0
     for grid in grids:
         for values in product(*grid.values()):
             cell = Scenario.model_construct(**dict(zip(grid, values, strict=True))).to_json()
@@ -86,6 +89,9 @@ def _expand(raw: Mapping[str, Any], name: str, check: Check) -> SweepGrid:
                 skipped += 1
                 count -= 1
                 continue
+            total_b += len(cell)
+            if total_b > CELLS_MAX_B:
+                raise WordError(GRID, f"its cells have more than {CELLS_MAX_B >> 20} MiB: divide the grid")
             cells[cell] = None
     if not cells:
         raise WordError(GRID, "contains no valid cell")
