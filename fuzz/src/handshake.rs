@@ -76,8 +76,8 @@ impl Machines {
                 self.air.push((side == 0, sealed, packet));
                 return;
             }
-            Output::InstallPairwise { key, direction, .. } => (direction as u8, key),
-            Output::InstallGroup { key, .. } => (2, key),
+            Output::InstallPairwise { key, .. } => (key.direction as u8, key.key),
+            Output::InstallGroup { key, .. } => (2, key.key),
             Output::InstallIntegrity { key, .. } => (3, key),
             Output::Established { .. } => {
                 self.established[side] += 1;

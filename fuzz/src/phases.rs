@@ -7,8 +7,8 @@ use wlan_frames::MacAddr;
 use wlan_link::phases::{
     AccessPoint, Action, Addressing, ApSettings, Credentials, Machine as _, Settings, StaSettings, Station,
 };
-use wlan_link::plane::{ControlBody, ControlFrame, Direction, Endpoint, Kind};
-use wlan_rsn::{Key, Pmk};
+use wlan_link::plane::{ControlBody, ControlFrame, Endpoint, Kind};
+use wlan_rsn::{Direction, Key, Pmk};
 
 use crate::handshake::{AP, Counter, STATION};
 
@@ -45,14 +45,16 @@ impl World {
                 // A station that returns gets the group key again, with its packet number.
                 self.groups[1].clear();
             }
-            Action::Install { direction, key, .. } => {
+            Action::Install { key, .. } => {
                 assert!(self.admitted[side], "a key of an unknown peer");
-                if direction == Direction::Transmit {
-                    assert!(!self.used[side].contains(&key), "a transmit key was reused");
-                    self.used[side].push(key);
+                if key.direction == Direction::Transmit {
+                    let used = &mut self.used[side];
+                    assert!(!used.contains(&key.key), "a transmit key was reused");
+                    used.push(key.key);
                 }
             }
-            Action::InstallGroup { peer, key, .. } => {
+            Action::InstallGroup { peer, key } => {
+                let key = key.key;
                 assert!(side == 0 || self.admitted[side], "a group key of an unknown peer");
                 assert_eq!(peer, AP);
                 assert!(

@@ -345,20 +345,14 @@ impl End {
     pub(crate) fn apply(&mut self, output: Output) -> Option<Output> {
         match output {
             Output::Send { to, packet, sealed } => self.eapol(to, &packet, sealed),
-            Output::InstallPairwise {
-                peer,
-                key_id,
-                suite,
-                key,
-                direction,
-            } => {
-                let role = self.role;
+            Output::InstallPairwise { peer, key: new } => {
+                let (role, suite, key_id) = (self.role, new.suite, new.key_id);
                 let keys = self.peers.get_mut(&peer)?;
-                if direction == Direction::Receive {
+                if new.direction == Direction::Receive {
                     keys.opening
-                        .push(Opening::new(suite, &key, key_id, role, PacketNumber::ZERO));
+                        .push(Opening::new(suite, &new.key, key_id, role, PacketNumber::ZERO));
                 } else {
-                    keys.sealing = Some(Sealing::new(suite, &key, key_id, role));
+                    keys.sealing = Some(Sealing::new(suite, &new.key, key_id, role));
                     self.report(peer, Event::Pairwise(suite, key_id));
                 }
             }
@@ -366,20 +360,14 @@ impl End {
                 let keys = self.peers.get_mut(&peer)?;
                 keys.opening.retain(|old| *old.key() != key);
             }
-            Output::InstallGroup {
-                key_id,
-                suite,
-                key,
-                rsc,
-                ..
-            } => {
-                if self.role == Role::Ap {
-                    self.group.sealing = Some(Sealing::new(suite, &key, key_id, self.role));
+            Output::InstallGroup { key: new, .. } => {
+                let (role, suite, key_id) = (self.role, new.suite, new.key_id);
+                if role == Role::Ap {
+                    self.group.sealing = Some(Sealing::new(suite, &new.key, key_id, role));
                 } else {
-                    self.group.opening.retain(|old| old.key_id() != key_id);
-                    self.group
-                        .opening
-                        .push(Opening::new(suite, &key, key_id, self.role, rsc));
+                    let opening = &mut self.group.opening;
+                    opening.retain(|old| old.key_id() != key_id);
+                    opening.push(Opening::new(suite, &new.key, key_id, role, new.rsc));
                 }
                 self.report(self.bssid, Event::Group(suite, key_id));
             }

@@ -20,10 +20,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use wlan_ciphers::{KeyId, PacketNumber, Suite};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
-use wlan_link::plane::{
-    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, memory,
-};
+use wlan_link::plane::{Config, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, memory};
 use wlan_link::privileges::keep_capabilities;
+use wlan_rsn::{Direction, GroupKey, Key, PairwiseKey};
 
 /// As long as the longest key of any suite.
 const KEY: [u8; 32] = [0x5a; 32];
@@ -141,17 +140,22 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         &networks.ok_or("invalid network; expected for example 192.0.2.0/24")?,
     )?;
     for direction in [Direction::Transmit, Direction::Receive] {
-        handle.install(
-            peer_address,
-            direction,
-            KeyId::PAIRWISE,
+        let key = PairwiseKey {
+            key_id: KeyId::PAIRWISE,
             suite,
-            &KEY[..suite.key_len()],
-        )?;
+            key: Key::new(&KEY[..suite.key_len()]),
+            direction,
+        };
+        handle.install(peer_address, key)?;
     }
     let access_point = if asked.role == "ap" { own } else { peer_address };
-    let (group_id, group_key) = (KeyId::new(1).expect("0 to 3"), &GROUP_KEY[..suite.key_len()]);
-    handle.install_group(access_point, group_id, suite, group_key, PacketNumber::ZERO)?;
+    let group_key = GroupKey {
+        key_id: KeyId::new(1).expect("0 to 3"),
+        suite,
+        key: Key::new(&GROUP_KEY[..suite.key_len()]),
+        rsc: PacketNumber::ZERO,
+    };
+    handle.install_group(access_point, group_key)?;
     println!("{{\"mtu\": {mtu_b}}}");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     println!("{}", serde_json::to_string(&handle.counters())?);

@@ -13,10 +13,11 @@ use hosts::{Host, Switch};
 use wlan_ciphers::{KeyId, Lanes, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_link::plane::{
-    Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
-    Totals, Transport,
+    Config, ControlBody, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running, Totals,
+    Transport,
 };
 use wlan_link::privileges::{Capability, keep_capabilities};
+use wlan_rsn::{Direction, GroupKey, Key, PairwiseKey};
 
 const PORT: u16 = 5678;
 
@@ -107,10 +108,13 @@ fn admit(end: &Running, way: Way, suite: Suite, station: u8, key: u8) {
         .admit(mac(station), endpoint(way, station), &networks)
         .unwrap();
     for direction in [Direction::Transmit, Direction::Receive] {
-        let key = vec![key; suite.key_len()];
-        handle
-            .install(mac(station), direction, KeyId::PAIRWISE, suite, &key)
-            .unwrap();
+        let key = PairwiseKey {
+            key_id: KeyId::PAIRWISE,
+            suite,
+            key: Key::new(&vec![key; suite.key_len()]),
+            direction,
+        };
+        handle.install(mac(station), key).unwrap();
     }
 }
 
@@ -140,11 +144,13 @@ fn bss_of_workers(
         admit(&ends[usize::from(station) - 1].1, way, suite, 1, station);
     }
     for (_, end) in &ends {
-        let (key_id, key) = (KeyId::new(1).unwrap(), vec![99; suite.key_len()]);
-        let handle = end.handle();
-        handle
-            .install_group(mac(1), key_id, suite, &key, PacketNumber::ZERO)
-            .unwrap();
+        let key = GroupKey {
+            key_id: KeyId::new(1).unwrap(),
+            suite,
+            key: Key::new(&vec![99; suite.key_len()]),
+            rsc: PacketNumber::ZERO,
+        };
+        end.handle().install_group(mac(1), key).unwrap();
     }
     ends
 }

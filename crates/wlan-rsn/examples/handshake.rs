@@ -65,10 +65,9 @@ impl End {
     fn execute(&mut self, output: Output) -> Option<Packet> {
         match output {
             Output::Send { packet, sealed, .. } => return Some(Packet { packet, sealed }),
-            Output::InstallPairwise { key, direction, .. } => self.keys.push((Some(direction), key)),
-            Output::InstallGroup { key, .. } | Output::InstallIntegrity { key, .. } => {
-                self.keys.push((None, key));
-            }
+            Output::InstallPairwise { key, .. } => self.keys.push((Some(key.direction), key.key)),
+            Output::InstallGroup { key, .. } => self.keys.push((None, key.key)),
+            Output::InstallIntegrity { key, .. } => self.keys.push((None, key)),
             Output::Retire { key, .. } => self.keys.retain(|(_, known)| *known != key),
             Output::Established { .. } => self.is_established = true,
             Output::Failed { reason, .. } => self.failure = Some(reason),

@@ -8,7 +8,7 @@ use wlan_ciphers::KeyId;
 use wlan_frames::MacAddr;
 
 use crate::message::{Contents, GroupKey, integrity_keys};
-use crate::output::{Output, Timing};
+use crate::output::{self, Output, Timing};
 use crate::{Association, Key};
 
 #[derive(Default)]
@@ -42,13 +42,14 @@ impl InstalledGroupKeys {
                 self.retire_at[usize::from(replaced.get())] = Some(now.saturating_add(timing.overlap));
             }
             self.retire_at[usize::from(key_id.get())] = None;
-            outputs.push_back(Output::InstallGroup {
-                peer,
+            let suite = association.group;
+            let key = output::GroupKey {
                 key_id,
-                suite: association.group,
+                suite,
                 key,
                 rsc,
-            });
+            };
+            outputs.push_back(Output::InstallGroup { peer, key });
         }
         for (key_id, GroupKey { key, rsc, .. }) in integrity_keys(contents.igtk, contents.bigtk) {
             if let Some(suite) = association.group_management

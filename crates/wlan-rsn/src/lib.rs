@@ -79,7 +79,7 @@ pub use authenticator::Authenticator;
 pub use ecc::Group;
 pub use management::ManagementProtection;
 pub use observer::{Learned, Observer};
-pub use output::{Direction, Discard, Failure, Output, Timing};
+pub use output::{Direction, Discard, Failure, GroupKey, Output, PairwiseKey, Timing};
 pub use protection::pmkid;
 pub use secret::{Key, Pmk, PmkLength};
 pub use suites::{Akm, Protocol};

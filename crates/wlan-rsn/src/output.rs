@@ -16,6 +16,32 @@ pub enum Direction {
     Transmit,
 }
 
+/// A pairwise key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairwiseKey {
+    /// Key ID: 0, or 0 and 1 alternately.
+    pub key_id: KeyId,
+    /// Cipher of the key.
+    pub suite: Suite,
+    /// The key, in the layout of `wlan-ciphers`.
+    pub key: Key,
+    /// The use of the key.
+    pub direction: Direction,
+}
+
+/// A group key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupKey {
+    /// Key ID, 0 to 3.
+    pub key_id: KeyId,
+    /// Cipher of the key.
+    pub suite: Suite,
+    /// The key, in the layout of `wlan-ciphers`.
+    pub key: Key,
+    /// Replay windows start at this packet number: frames up to and including it are old.
+    pub rsc: PacketNumber,
+}
+
 /// An action for the caller. Actions must be executed in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output<P = MacAddr> {
@@ -35,14 +61,8 @@ pub enum Output<P = MacAddr> {
     InstallPairwise {
         /// The peer.
         peer: P,
-        /// Key ID: 0, or 0 and 1 alternately.
-        key_id: KeyId,
-        /// Cipher of the key.
-        suite: Suite,
-        /// The key, in the layout of `wlan-ciphers`.
-        key: Key,
-        /// The use of the key.
-        direction: Direction,
+        /// The key.
+        key: PairwiseKey,
     },
     /// Stop receiving under this pairwise key: it was replaced some time ago, or was never used.
     Retire {
@@ -57,14 +77,8 @@ pub enum Output<P = MacAddr> {
     InstallGroup {
         /// The access point.
         peer: MacAddr,
-        /// Key ID, 0 to 3.
-        key_id: KeyId,
-        /// Cipher of the key.
-        suite: Suite,
-        /// The key, in the layout of `wlan-ciphers`.
-        key: Key,
-        /// Replay windows start at this packet number: frames up to and including it are old.
-        rsc: PacketNumber,
+        /// The key.
+        key: GroupKey,
     },
     /// Stop receiving under the group key with this Key ID: another key replaced it some time ago.
     RetireGroup {

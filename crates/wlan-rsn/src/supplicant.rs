@@ -26,7 +26,7 @@ use wlan_frames::eapol::{KeyData, KeyInfo};
 
 use crate::installed::InstalledGroupKeys;
 use crate::message::{Contents, Message, Received};
-use crate::output::{Direction, Discard, Failure, Output, Timing};
+use crate::output::{Direction, Discard, Failure, Output, PairwiseKey, Timing};
 use crate::protection::{Inputs, Protection, Ptk};
 use crate::retiring::Retiring;
 use crate::{Association, Pmk, Protocol, WrongPmk};
@@ -432,13 +432,14 @@ impl Supplicant {
     }
 
     fn install_pairwise(&mut self, ptk: &Ptk, key_id: KeyId, direction: Direction) {
-        self.outputs.push_back(Output::InstallPairwise {
-            peer: self.authenticator,
+        let peer = self.authenticator;
+        let key = PairwiseKey {
             key_id,
             suite: self.association.pairwise,
             key: ptk.tk(),
             direction,
-        });
+        };
+        self.outputs.push_back(Output::InstallPairwise { peer, key });
     }
 
     fn install_group(&mut self, contents: Contents, now: Duration) {

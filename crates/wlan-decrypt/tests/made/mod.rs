@@ -275,18 +275,12 @@ impl Bss {
         while let Some(output) = self.ap.poll_output() {
             match output {
                 Output::Send { to, packet, sealed } => self.air.push_back((true, to, sealed, packet)),
-                Output::InstallGroup {
-                    key_id, suite, key, ..
-                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Ap, false)),
-                Output::InstallPairwise {
-                    peer,
-                    key_id,
-                    suite,
-                    key,
-                    direction: Direction::Transmit,
-                } => {
+                Output::InstallGroup { key, .. } => {
+                    self.group = Some(Sealer::new(key.key_id, key.suite, key.key, Role::Ap, false));
+                }
+                Output::InstallPairwise { peer, key } if key.direction == Direction::Transmit => {
                     let end = self.ends.get_mut(&peer).unwrap();
-                    end.down = Some(Sealer::new(key_id, suite, key, Role::Ap, spp_amsdu));
+                    end.down = Some(Sealer::new(key.key_id, key.suite, key.key, Role::Ap, spp_amsdu));
                 }
                 Output::Failed { reason, .. } => panic!("{reason:?}"),
                 _ => {}
@@ -298,13 +292,9 @@ impl Bss {
                     Output::Send { packet, sealed, .. } => {
                         self.air.push_back((false, station, sealed, packet));
                     }
-                    Output::InstallPairwise {
-                        key_id,
-                        suite,
-                        key,
-                        direction: Direction::Transmit,
-                        ..
-                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Sta, spp_amsdu)),
+                    Output::InstallPairwise { key, .. } if key.direction == Direction::Transmit => {
+                        end.up = Some(Sealer::new(key.key_id, key.suite, key.key, Role::Sta, spp_amsdu));
+                    }
                     Output::Failed { reason, .. } => panic!("{reason:?}"),
                     _ => {}
                 }

@@ -393,32 +393,14 @@ impl Plane {
                 self.complain("admitting", peer, admitted);
                 self.bring_up(true);
             }
-            Action::Install {
-                peer,
-                direction,
-                key_id,
-                suite,
-                key,
-            } => {
-                let installed = self
-                    .handle
-                    .install(peer, direction, key_id, suite, key.as_octets());
-                self.complain("installing a key for", peer, installed);
+            Action::Install { peer, key } => {
+                self.complain("installing a key for", peer, self.handle.install(peer, key));
             }
-            Action::Retire { peer, key_id } => {
-                let retired = self.handle.retire(peer, key_id);
-                self.complain("retiring a key for", peer, retired);
+            Action::Retire { peer, key } => {
+                self.complain("retiring a key for", peer, self.handle.retire(peer, &key));
             }
-            Action::InstallGroup {
-                peer,
-                key_id,
-                suite,
-                key,
-                after,
-            } => {
-                let installed = self
-                    .handle
-                    .install_group(peer, key_id, suite, key.as_octets(), after);
+            Action::InstallGroup { peer, key } => {
+                let installed = self.handle.install_group(peer, key);
                 self.complain("installing a group key of", peer, installed);
             }
             Action::RetireGroup { peer, key_id } => {

@@ -8,7 +8,6 @@ use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_rsn::{Akm, Pmk};
 
-use super::Installed;
 use super::joins::Claimant;
 use super::lease::{Lease, Prefix};
 use super::pace::Liveness;
@@ -31,8 +30,6 @@ pub struct Member {
 /// A station in the data plane.
 #[derive(Debug)]
 pub struct Session {
-    /// Its pairwise keys.
-    pub keys: Installed,
     /// Its addresses.
     pub lease: Lease,
     /// Its cipher suite.

@@ -62,17 +62,17 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use serde::Serialize;
-use wlan_ciphers::{KeyId, PacketNumber, Suite};
+use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::sae::{self, Password};
-use wlan_rsn::{Akm, Elements, Key, Output, Pmk, Policy, Protocol};
+use wlan_rsn::{Akm, Elements, GroupKey, Key, PairwiseKey, Pmk, Policy, Protocol};
 
 pub use ap::{AccessPoint, ApSettings, RadiusSettings};
 pub use lease::{Addressing, AddressingError, LISTED, MAX_ADDRESSES, Prefix};
 pub use members::MemberState;
 pub use sta::{StaSettings, StaState, Station};
 
-use crate::plane::{ControlFrame, Direction, Endpoint, Kind, Network};
+use crate::plane::{ControlFrame, Endpoint, Kind, Network};
 
 /// The state machine of one end. An access point does nothing in the methods that only a station requires, and vice versa.
 pub trait Machine {
@@ -179,34 +179,22 @@ pub enum Action {
     Install {
         /// Peer.
         peer: MacAddr,
-        /// Direction in which the key is used.
-        direction: Direction,
-        /// Key identifier.
-        key_id: KeyId,
-        /// Cipher suite.
-        suite: Suite,
         /// The key.
-        key: Key,
+        key: PairwiseKey,
     },
     /// Remove a receive key.
     Retire {
         /// Peer.
         peer: MacAddr,
-        /// Key identifier.
-        key_id: KeyId,
+        /// The key.
+        key: Key,
     },
     /// Install a group key: at an access point, to seal; at a station, to open.
     InstallGroup {
         /// The access point.
         peer: MacAddr,
-        /// Key identifier.
-        key_id: KeyId,
-        /// Cipher suite.
-        suite: Suite,
         /// The key.
-        key: Key,
-        /// Frames with packet numbers up to and including this one are old.
-        after: PacketNumber,
+        key: GroupKey,
     },
     /// Remove a group key.
     RetireGroup {
@@ -389,72 +377,5 @@ impl Settings {
             .with_extended_key_id();
         policy.pairwise = pairwise.to_vec();
         Elements::of(&policy)
-    }
-}
-
-/// Converts an output about group keys to an action of the data plane. Integrity group keys are not used, because a link
-/// protects no group addressed management frames.
-fn group_action<P>(output: Output<P>) -> Option<Action> {
-    match output {
-        Output::InstallGroup {
-            peer,
-            key_id,
-            suite,
-            key,
-            rsc,
-        } => Some(Action::InstallGroup {
-            peer,
-            key_id,
-            suite,
-            key,
-            after: rsc,
-        }),
-        Output::RetireGroup { peer, key_id } => Some(Action::RetireGroup { peer, key_id }),
-        _ => None,
-    }
-}
-
-/// The installed pairwise receive keys of a peer, which map a retiring key to its identifier.
-#[derive(Debug, Default)]
-struct Installed(Vec<(KeyId, Key)>);
-
-impl Installed {
-    /// Converts an output about pairwise keys to an action of the data plane.
-    fn action<P: Into<MacAddr>>(&mut self, output: Output<P>) -> Option<Action> {
-        match output {
-            Output::InstallPairwise {
-                peer,
-                key_id,
-                suite,
-                key,
-                direction,
-            } => {
-                let direction = match direction {
-                    wlan_rsn::Direction::Receive => {
-                        self.0.retain(|(id, _)| *id != key_id);
-                        self.0.push((key_id, key.clone()));
-                        Direction::Receive
-                    }
-                    wlan_rsn::Direction::Transmit => Direction::Transmit,
-                };
-                Some(Action::Install {
-                    peer: peer.into(),
-                    direction,
-                    key_id,
-                    suite,
-                    key,
-                })
-            }
-            // A key whose identifier was reused is already replaced.
-            Output::Retire { peer, key } => {
-                let at = self.0.iter().position(|(_, known)| *known == key)?;
-                let (key_id, _) = self.0.remove(at);
-                Some(Action::Retire {
-                    peer: peer.into(),
-                    key_id,
-                })
-            }
-            _ => None,
-        }
     }
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite};
+use wlan_ciphers::{KeyId, PacketNumber, SealJob};
 use wlan_frames::{EtherType, FrameType, LlcSnap, MacAddr, MacHeader};
+use wlan_rsn::{GroupKey, Key, PairwiseKey};
 
 use super::counters::Totals;
 use super::endpoint::{Endpoint, Message, Outlet, Socket};
 use super::shared::Shared;
-use super::table::{Direction, Network, Sealer, Station, TableError};
+use super::table::{Network, Sealer, Station, TableError};
 use super::wire::{self, ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B, Role};
 
 /// Reason why a frame of the control plane was not sent.
@@ -89,41 +90,26 @@ impl Handle {
     ///
     /// # Errors
     /// [`TableError::Unknown`], [`TableError::Suite`], [`TableError::Key`], [`TableError::Reused`].
-    pub fn install(
-        &self,
-        station: MacAddr,
-        direction: Direction,
-        key_id: KeyId,
-        suite: Suite,
-        key: &[u8],
-    ) -> Result<(), TableError> {
-        if !self.0.suites.contains(&suite) {
-            return Err(TableError::Suite(suite));
+    pub fn install(&self, station: MacAddr, key: PairwiseKey) -> Result<(), TableError> {
+        if !self.0.suites.contains(&key.suite) {
+            return Err(TableError::Suite(key.suite));
         }
-        self.0.published.install(station, direction, key_id, suite, key)?;
+        self.0.published.install(station, key)?;
         self.0.kick();
         Ok(())
     }
 
     /// Installs a group key. An access point, with its own address as `peer`, seals all group addressed frames with it
     /// from now on. A station opens group addressed frames of the access point `peer` with it, in addition to the group
-    /// keys with other identifiers; frames with packet numbers up to and including `after` are old. A key that is
-    /// already installed is left unchanged, including its packet numbers.
+    /// keys with other identifiers. A key that is already installed is left unchanged, including its packet numbers.
     ///
     /// # Errors
     /// [`TableError::Unknown`], [`TableError::Key`], [`TableError::Reused`].
-    pub fn install_group(
-        &self,
-        peer: MacAddr,
-        key_id: KeyId,
-        suite: Suite,
-        key: &[u8],
-        after: PacketNumber,
-    ) -> Result<(), TableError> {
+    pub fn install_group(&self, peer: MacAddr, key: GroupKey) -> Result<(), TableError> {
         let published = &self.0.published;
         match self.0.end.role {
-            Role::Ap => published.install_group_sealer(peer, key_id, suite, key)?,
-            Role::Sta => published.install_group_opener(peer, key_id, suite, key, after)?,
+            Role::Ap => published.install_group_sealer(peer, key)?,
+            Role::Sta => published.install_group_opener(peer, key)?,
         }
         self.0.kick();
         Ok(())
@@ -145,12 +131,12 @@ impl Handle {
         self.0.published.table().group().map_or(0, Sealer::used)
     }
 
-    /// Erases the receive key with this identifier.
+    /// Erases a receive key.
     ///
     /// # Errors
     /// [`TableError::Unknown`].
-    pub fn retire(&self, station: MacAddr, key_id: KeyId) -> Result<(), TableError> {
-        self.0.published.retire(station, key_id)?;
+    pub fn retire(&self, station: MacAddr, key: &Key) -> Result<(), TableError> {
+        self.0.published.retire(station, key)?;
         self.0.kick();
         Ok(())
     }

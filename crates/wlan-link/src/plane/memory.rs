@@ -11,6 +11,7 @@ use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_host::offload::{Gso, GsoKind, PartialChecksum, VnetHeader, checksum};
 use wlan_host::tun::{Offloads, Read, split};
+use wlan_rsn::{Direction, Key, PairwiseKey};
 
 use super::counters::Counters;
 use super::device::Device;
@@ -18,7 +19,7 @@ use super::egress::Egress;
 use super::endpoint::{Endpoint, Message, Outlet};
 use super::ingress::Ingress;
 use super::source::Source;
-use super::table::{Direction, Network, Published, TableError, View};
+use super::table::{Network, Published, TableError, View};
 use super::waiting::Waiting;
 use super::wire::{End, Kind, Role, Tid};
 
@@ -151,13 +152,18 @@ impl Outlet for Air {
 /// # Errors
 /// The suite does not support links.
 pub fn carry(suite: Suite, workers: u8, duration: Duration) -> Result<Carried, TableError> {
-    let key = &[7; 32][..suite.key_len()];
+    let key = |direction| PairwiseKey {
+        key_id: KeyId::PAIRWISE,
+        suite,
+        key: Key::new(&[7; 32][..suite.key_len()]),
+        direction,
+    };
     let [station, ap]: [Arc<Published>; 2] = Default::default();
     let network = Network::new(SOURCE.into(), 32);
     for (end, peer, network) in [(&station, AP, None), (&ap, STATION, network)] {
         end.admit(peer, Endpoint::Ethernet(peer), network.as_slice())?;
-        end.install(peer, Direction::Transmit, KeyId::PAIRWISE, suite, key)?;
-        end.install(peer, Direction::Receive, KeyId::PAIRWISE, suite, key)?;
+        end.install(peer, key(Direction::Transmit))?;
+        end.install(peer, key(Direction::Receive))?;
     }
     let barrier = Barrier::new(workers.into());
     let totals = thread::scope(|scope| {

@@ -56,7 +56,7 @@ pub use counters::{InboundTotals, OutboundTotals, Totals};
 pub use endpoint::{ETHERTYPE, Endpoint};
 pub use link::Link;
 pub use shared::LinkError;
-pub use table::{Direction, Network, TableError};
+pub use table::{Network, TableError};
 pub use threads::Running;
 /// Maximum number of workers of an end: each has its own TID.
 pub const WORKERS: usize = wire::TIDS as usize;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use wlan_ciphers::{KeyError, KeyId, PacketNumber, Suite, TemporalKey};
 use wlan_frames::MacAddr;
-use wlan_rsn::Key;
+use wlan_rsn::{Direction, GroupKey, Key, PairwiseKey};
 
 use super::endpoint::Endpoint;
 use super::replay::Window;
@@ -298,15 +298,6 @@ pub enum TableError {
     Key(#[from] KeyError),
 }
 
-/// The direction in which a key is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To the station: replaces the previous key.
-    Transmit,
-    /// From the station: accepted in addition to the previous keys.
-    Receive,
-}
-
 /// The current table.
 #[derive(Default)]
 pub struct Published {
@@ -372,24 +363,16 @@ impl Published {
     ///
     /// # Errors
     /// [`TableError::Unknown`], [`TableError::Key`], [`TableError::Reused`].
-    pub fn install(
-        &self,
-        address: MacAddr,
-        direction: Direction,
-        key_id: KeyId,
-        suite: Suite,
-        tk: &[u8],
-    ) -> Result<(), TableError> {
-        let key = TemporalKey::new(suite, tk)?;
-        let tk = Key::new(tk);
+    pub fn install(&self, address: MacAddr, new: PairwiseKey) -> Result<(), TableError> {
+        let (key, tk) = (TemporalKey::new(new.suite, new.key.as_octets())?, new.key);
         self.change(|table| {
             table.installed += 1;
             let installed = table.installed;
             let station = table.station_mut(address)?;
-            match direction {
-                Direction::Transmit => put_sealer(&mut station.transmit, address, key_id, key, tk)?,
+            match new.direction {
+                Direction::Transmit => put_sealer(&mut station.transmit, address, new.key_id, key, tk)?,
                 Direction::Receive => {
-                    let slot = &mut station.receive[usize::from(key_id.get())];
+                    let slot = &mut station.receive[usize::from(new.key_id.get())];
                     put_opener(slot, key, tk, installed, PacketNumber::ZERO);
                 }
             }
@@ -401,39 +384,24 @@ impl Published {
     ///
     /// # Errors
     /// [`TableError::Key`], [`TableError::Reused`] with the access point's address `own`.
-    pub fn install_group_sealer(
-        &self,
-        own: MacAddr,
-        key_id: KeyId,
-        suite: Suite,
-        tk: &[u8],
-    ) -> Result<(), TableError> {
-        let key = TemporalKey::new(suite, tk)?;
-        let tk = Key::new(tk);
-        self.change(|table| put_sealer(&mut table.group, own, key_id, key, tk))
+    pub fn install_group_sealer(&self, own: MacAddr, new: GroupKey) -> Result<(), TableError> {
+        let (key, tk) = (TemporalKey::new(new.suite, new.key.as_octets())?, new.key);
+        self.change(|table| put_sealer(&mut table.group, own, new.key_id, key, tk))
     }
 
     /// Installs a key under which a station opens group addressed frames of the access point, as
-    /// [`install`](Self::install). Frames with packet numbers up to and including `after` are old.
+    /// [`install`](Self::install).
     ///
     /// # Errors
     /// [`TableError::Unknown`], [`TableError::Key`].
-    pub fn install_group_opener(
-        &self,
-        address: MacAddr,
-        key_id: KeyId,
-        suite: Suite,
-        tk: &[u8],
-        after: PacketNumber,
-    ) -> Result<(), TableError> {
-        let key = TemporalKey::new(suite, tk)?;
-        let tk = Key::new(tk);
+    pub fn install_group_opener(&self, address: MacAddr, new: GroupKey) -> Result<(), TableError> {
+        let (key, tk) = (TemporalKey::new(new.suite, new.key.as_octets())?, new.key);
         self.change(|table| {
             table.installed += 1;
             let installed = table.installed;
             let station = table.station_mut(address)?;
-            let slot = &mut station.group[usize::from(key_id.get())];
-            put_opener(slot, key, tk, installed, after);
+            let slot = &mut station.group[usize::from(new.key_id.get())];
+            put_opener(slot, key, tk, installed, new.rsc);
             Ok(())
         })
     }
@@ -450,14 +418,16 @@ impl Published {
         })
     }
 
-    /// Removes the receive key with this identifier, once the station uses another key for all frames.
+    /// Removes a receive key, once the station uses another key for all frames. A key whose identifier was reused is
+    /// already replaced.
     ///
     /// # Errors
     /// [`TableError::Unknown`].
-    pub fn retire(&self, address: MacAddr, key_id: KeyId) -> Result<(), TableError> {
+    pub fn retire(&self, address: MacAddr, key: &Key) -> Result<(), TableError> {
         self.change(|table| {
-            let station = table.station_mut(address)?;
-            station.receive[usize::from(key_id.get())] = None;
+            for slot in &mut table.station_mut(address)?.receive {
+                slot.take_if(|installed| installed.tk == *key);
+            }
             Ok(())
         })
     }

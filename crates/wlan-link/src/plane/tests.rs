@@ -13,13 +13,14 @@ use wlan_host::offload::VnetHeader;
 use wlan_host::offload::packet::{ACK, Packet};
 use wlan_host::offload::segment::SuperPacket;
 use wlan_host::tun::{Offloads, Tun};
+use wlan_rsn::{Direction, GroupKey, Key, PairwiseKey};
 
 use super::counters::Counters;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Message, Outlet};
 use super::ingress::Ingress;
 use super::source::Source;
-use super::table::{Direction, Network, Published, View};
+use super::table::{Network, Published, View};
 use super::waiting::{ControlBody, Waiting};
 use super::wire::{ETHERNET_B, End, Kind, Role, Tid};
 use crate::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Machine as _, Settings};
@@ -132,20 +133,25 @@ impl Pipeline {
     }
 
     fn install(&self, peer: MacAddr, direction: Direction, key_id: u8, suite: Suite, key: &[u8]) {
-        let key_id = KeyId::new(key_id).unwrap();
-        self.published
-            .install(peer, direction, key_id, suite, &key[..suite.key_len()])
-            .unwrap();
+        let key = PairwiseKey {
+            key_id: KeyId::new(key_id).unwrap(),
+            suite,
+            key: Key::new(&key[..suite.key_len()]),
+            direction,
+        };
+        self.published.install(peer, key).unwrap();
     }
 
     fn install_group(&self, key_id: u8, suite: Suite, key: &[u8], after: u64) {
-        let (key_id, key) = (KeyId::new(key_id).unwrap(), &key[..suite.key_len()]);
+        let key = GroupKey {
+            key_id: KeyId::new(key_id).unwrap(),
+            suite,
+            key: Key::new(&key[..suite.key_len()]),
+            rsc: PacketNumber::new(after).unwrap(),
+        };
         match self.end.role {
-            Role::Ap => self.published.install_group_sealer(AP, key_id, suite, key),
-            Role::Sta => {
-                let after = PacketNumber::new(after).unwrap();
-                self.published.install_group_opener(AP, key_id, suite, key, after)
-            }
+            Role::Ap => self.published.install_group_sealer(AP, key),
+            Role::Sta => self.published.install_group_opener(AP, key),
         }
         .unwrap();
     }

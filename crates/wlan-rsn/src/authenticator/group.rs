@@ -8,7 +8,7 @@ use wlan_frames::MacAddr;
 use wlan_frames::eapol::KeyData;
 
 use crate::Key;
-use crate::output::Output;
+use crate::output::{GroupKey, Output};
 
 /// A group key with its integrity group key.
 pub(super) struct GroupKeys {
@@ -177,13 +177,13 @@ impl Group {
 
     /// Installs the current keys.
     pub(super) fn install<P>(&self, peer: MacAddr, outputs: &mut VecDeque<Output<P>>) {
-        outputs.push_back(Output::InstallGroup {
-            peer,
+        let key = GroupKey {
             key_id: self.present.key_id,
             suite: self.present.cipher,
             key: self.present.gtk.clone(),
             rsc: PacketNumber::ZERO,
-        });
+        };
+        outputs.push_back(Output::InstallGroup { peer, key });
         if let Some(integrity) = &self.present.integrity {
             outputs.push_back(Output::InstallIntegrity {
                 peer,

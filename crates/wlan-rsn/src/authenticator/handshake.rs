@@ -9,7 +9,7 @@ use wlan_frames::eapol::KeyInfo;
 use super::station::{Answer, Handshake, Kind, MAX_ANSWERS, Session, Slot, Wait};
 use super::{Authenticator, Elements};
 use crate::message::{Received, elements};
-use crate::output::{Direction, Discard, Failure, Output};
+use crate::output::{Direction, Discard, Failure, Output, PairwiseKey};
 use crate::protection::Ptk;
 use crate::{Association, Peer, Protocol};
 
@@ -270,13 +270,13 @@ impl<P: Peer> Authenticator<P> {
 }
 
 fn install<P>(peer: P, handshake: &Handshake, ptk: &Ptk, direction: Direction) -> Output<P> {
-    Output::InstallPairwise {
-        peer,
+    let key = PairwiseKey {
         key_id: handshake.key_id,
         suite: handshake.association.pairwise,
         key: ptk.tk(),
         direction,
-    }
+    };
+    Output::InstallPairwise { peer, key }
 }
 
 /// Whether message 2 contains the elements of the association.

@@ -14,8 +14,8 @@ use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::{
-    Akm, Association, Authenticator, Direction, Elements, Failure, Key, Output, Pmk, Policy, Protocol,
-    Supplicant, Timing,
+    Akm, Association, Authenticator, Direction, Elements, Failure, GroupKey, Key, Output, PairwiseKey, Pmk,
+    Policy, Protocol, Supplicant, Timing,
 };
 
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
@@ -62,12 +62,13 @@ impl End {
     /// Executes an output, and checks that no key is delivered twice for the same use.
     fn apply(&mut self, output: Output) {
         match output {
-            Output::InstallPairwise {
-                key_id,
-                key,
-                direction,
-                ..
-            } => {
+            Output::InstallPairwise { key: installed, .. } => {
+                let PairwiseKey {
+                    key_id,
+                    key,
+                    direction,
+                    ..
+                } = installed;
                 self.once(direction as u8, &key);
                 match direction {
                     Direction::Receive => self.receive.push((key_id, key)),
@@ -81,7 +82,8 @@ impl End {
                 let in_use = self.transmit.as_ref().is_some_and(|(_, known)| *known == key);
                 assert!(!in_use, "the retired key is not in use");
             }
-            Output::InstallGroup { key_id, key, rsc, .. } => {
+            Output::InstallGroup { key: installed, .. } => {
+                let GroupKey { key_id, key, rsc, .. } = installed;
                 self.once(2, &key);
                 self.rsc = rsc.get();
                 self.groups.insert(key_id.get(), key);
@@ -219,7 +221,7 @@ impl World {
                         key,
                     });
                 }
-                Output::InstallGroup { key_id, key, .. } => self.group.push((key_id.get(), key)),
+                Output::InstallGroup { key, .. } => self.group.push((key.key_id.get(), key.key)),
                 Output::InstallIntegrity { .. } => {}
                 output => self.ap_ends.entry(peer).or_default().apply(output),
             }

@@ -25,11 +25,7 @@ impl AccessPoint {
         rng: &mut dyn CryptoRng,
     ) {
         let now = self.now;
-        let has_session = self
-            .members
-            .get(&station.address)
-            .is_some_and(|member| member.peer == station);
-        if (protected || !has_session)
+        if (protected || !self.is_member(station))
             && let Some(eap) = &mut self.eap
             && eap.receive(station, packet, now, rng)
             && let Some(join) = self.joins.get_mut(&station)
@@ -52,11 +48,11 @@ impl AccessPoint {
             match output {
                 Output::Radius(datagram) => self.outbox.push(Action::Radius(datagram)),
                 Output::Send { station, pdu } => {
-                    let member = self.members.get(&station.address);
+                    let protected = self.is_member(station);
                     self.outbox.push(Action::Eapol {
                         peer: station.address,
                         to: station.endpoint,
-                        protected: member.is_some_and(|member| member.peer == station),
+                        protected,
                         pdu,
                     });
                 }
@@ -116,8 +112,7 @@ impl AccessPoint {
 
     fn not_authenticated(&mut self, station: Claimant, failure: &Failure) {
         let (address, text) = (station.address, failure.to_string());
-        let member = self.members.get(&address);
-        if member.is_some_and(|member| member.peer == station) {
+        if self.is_member(station) {
             self.farewell(address, reason::AUTHENTICATION);
             return self.end(address, &format!("not authenticated again: {text}"));
         }

@@ -246,6 +246,12 @@ impl AccessPoint {
         self.now = self.clock.at(now);
     }
 
+    /// Whether the station has a session, whose handshake was with this endpoint.
+    fn is_member(&self, station: Claimant) -> bool {
+        let member = self.members.get(&station.address);
+        member.is_some_and(|member| member.peer == station)
+    }
+
     fn advertisement(&self) -> Vec<u8> {
         let common = &self.settings.common;
         frames::advertisement(&common.ssid, common.kind, &self.elements)

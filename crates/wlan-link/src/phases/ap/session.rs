@@ -5,13 +5,13 @@ use wlan_ciphers::Suite;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
-use wlan_rsn::{Failure, Output};
+use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 
 use super::super::frames::{Protected, reason};
 use super::super::joins::Claimant;
 use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Credentials, Installed, group_action};
+use super::super::{Action, Credentials};
 use super::{AccessPoint, Outcome, Phase, SOON, TICK, claimant};
 use crate::plane::ControlFrame;
 
@@ -69,9 +69,8 @@ impl AccessPoint {
         while let Some(output) = self.authenticator.poll_output() {
             match output {
                 Output::Send { to, packet, sealed } => {
-                    let member = self.members.get(&to.address);
                     // A station without a place has been forgotten.
-                    if self.joins.contains_key(&to) || member.is_some_and(|member| member.peer == to) {
+                    if self.joins.contains_key(&to) || self.is_member(to) {
                         self.outbox.push(Action::Eapol {
                             peer: to.address,
                             to: to.endpoint,
@@ -80,11 +79,12 @@ impl AccessPoint {
                         });
                     }
                 }
-                Output::InstallPairwise { peer, .. } => self.install(peer, output),
-                Output::Retire { peer, .. } => {
-                    let session = session_of(&mut self.members, peer.address);
-                    let action = session.and_then(|session| session.keys.action(output));
-                    self.outbox.extend(action);
+                Output::InstallPairwise { peer, key } => self.install(peer, key),
+                Output::Retire { peer, key } => {
+                    if self.is_member(peer) {
+                        let peer = peer.address;
+                        self.outbox.push(Action::Retire { peer, key });
+                    }
                 }
                 // The key for transmission says the same.
                 Output::Established { .. } => {}
@@ -93,49 +93,38 @@ impl AccessPoint {
                     reason,
                     still_established,
                 } => self.failed(peer, reason, still_established),
-                Output::InstallGroup { .. }
-                | Output::RetireGroup { .. }
-                | Output::InstallIntegrity { .. } => {
-                    self.outbox.extend(group_action(output));
+                Output::InstallGroup { peer, key } => self.outbox.push(Action::InstallGroup { peer, key }),
+                Output::RetireGroup { peer, key_id } => {
+                    self.outbox.push(Action::RetireGroup { peer, key_id });
                 }
-                // TKIP is not supported.
-                Output::MichaelFailure { .. } => {}
+                // A link protects no group addressed management frames, and does not support TKIP.
+                Output::InstallIntegrity { .. } | Output::MichaelFailure { .. } => {}
             }
         }
     }
 
     /// Installs a pairwise key: for reception after message 2, for transmission after message 4. The keys of a join wait for
     /// message 4, which only a station that receives message 3 at its endpoint can send.
-    fn install(&mut self, station: Claimant, output: Output<Claimant>) {
-        let Output::InstallPairwise {
-            suite,
-            direction,
-            key_id,
-            ref key,
-            ..
-        } = output
-        else {
-            return;
-        };
-        let is_complete = direction == wlan_rsn::Direction::Transmit;
+    fn install(&mut self, station: Claimant, key: PairwiseKey) {
+        let is_complete = key.direction == Direction::Transmit;
         let is_member = self.members.contains_key(&station.address);
         if !is_member && !is_complete {
             return self.note_keys(station);
         }
         if !is_member {
-            if !self.admit(station, suite) {
+            if !self.admit(station, key.suite) {
                 return;
             }
-            let receive = Output::InstallPairwise {
-                peer: station,
-                key_id,
-                suite,
-                key: key.clone(),
-                direction: wlan_rsn::Direction::Receive,
-            };
-            self.install_in_session(station, receive);
+            let direction = Direction::Receive;
+            self.install_in_session(
+                station,
+                PairwiseKey {
+                    direction,
+                    ..key.clone()
+                },
+            );
         }
-        self.install_in_session(station, output);
+        self.install_in_session(station, key);
         match (is_member, is_complete) {
             (false, _) => self.connected(station),
             (true, true) => self.renewed(station),
@@ -143,10 +132,10 @@ impl AccessPoint {
         }
     }
 
-    fn install_in_session(&mut self, station: Claimant, output: Output<Claimant>) {
-        let member = self.members.get_mut(&station.address);
-        if let Some(Member { session, .. }) = member.filter(|member| member.peer == station) {
-            self.outbox.extend(session.keys.action(output));
+    fn install_in_session(&mut self, station: Claimant, key: PairwiseKey) {
+        if self.is_member(station) {
+            let peer = station.address;
+            self.outbox.push(Action::Install { peer, key });
         }
     }
 
@@ -200,7 +189,6 @@ impl AccessPoint {
             networks: lease.networks.clone(),
         });
         let session = Session {
-            keys: Installed::default(),
             lease,
             suite,
             liveness: Liveness::new(self.now),
@@ -267,8 +255,7 @@ impl AccessPoint {
 
     fn failed(&mut self, peer: Claimant, reason: Failure, still_established: bool) {
         let station = peer.address;
-        let member = self.members.get(&station);
-        let is_member = member.is_some_and(|member| member.peer == peer);
+        let is_member = self.is_member(peer);
         // `PeerGone`: this end removed the station; the caller reports the reason.
         let is_known = is_member || self.joins.contains_key(&peer);
         if still_established || !is_known || reason == Failure::PeerGone {

@@ -11,7 +11,7 @@ use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::outbox::Destination;
-use super::super::{Credentials, GROUPS, Installed, sae_config, sae_failure};
+use super::super::{Credentials, GROUPS, sae_config, sae_failure};
 use super::{
     Cause, Found, Joined, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome,
     PROBE_AGAIN, Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
@@ -466,7 +466,6 @@ impl Station {
             found,
             supplicant,
             began: self.started,
-            keys: Installed::default(),
             admitted: false,
             refused: false,
             session: None,

@@ -4,11 +4,11 @@ use rand_core::CryptoRng;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
-use wlan_rsn::{Failure, Output};
+use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 
 use super::super::frames::{self, Protected, reason};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Credentials, Direction, group_action};
+use super::super::{Action, Credentials};
 use super::{Outcome, Phase, Prospect, Repeated, Session, State, Station, searching};
 use crate::plane::{ControlFrame, Endpoint};
 
@@ -174,23 +174,19 @@ impl Station {
                 protected: sealed,
                 pdu: packet,
             }),
-            Output::InstallPairwise { peer, .. } => self.install(peer, output),
-            Output::Retire { .. } => {
-                let action = joined.keys.action(output);
-                self.outbox.extend(action);
-            }
+            Output::InstallPairwise { peer, key } => self.install(peer, key),
+            Output::Retire { peer, key } => self.outbox.push(Action::Retire { peer, key }),
             Output::Established { .. } => self.established(),
             Output::Failed { reason, .. } => self.failed(reason),
-            Output::InstallGroup { .. } | Output::RetireGroup { .. } | Output::InstallIntegrity { .. } => {
-                self.outbox.extend(group_action(output));
-            }
-            // TKIP is not supported.
-            Output::MichaelFailure { .. } => {}
+            Output::InstallGroup { peer, key } => self.outbox.push(Action::InstallGroup { peer, key }),
+            Output::RetireGroup { peer, key_id } => self.outbox.push(Action::RetireGroup { peer, key_id }),
+            // A link protects no group addressed management frames, and does not support TKIP.
+            Output::InstallIntegrity { .. } | Output::MichaelFailure { .. } => {}
         }
     }
 
     /// Installs a pairwise key. The first one admits the access point to the data plane.
-    fn install(&mut self, peer: MacAddr, output: Output) {
+    fn install(&mut self, peer: MacAddr, key: PairwiseKey) {
         let Some(joined) = self.state.joined() else {
             return;
         };
@@ -201,15 +197,8 @@ impl Station {
                 networks: Vec::new(),
             });
         }
-        let action = joined.keys.action(output);
-        let is_new = matches!(
-            action,
-            Some(Action::Install {
-                direction: Direction::Transmit,
-                ..
-            })
-        );
-        self.outbox.extend(action);
+        let is_new = key.direction == Direction::Transmit;
+        self.outbox.push(Action::Install { peer, key });
         if is_new {
             self.renewed();
         }

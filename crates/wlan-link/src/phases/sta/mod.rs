@@ -33,7 +33,7 @@ use super::lease::Prefix;
 use super::members::as_text;
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Liveness, Steady};
-use super::{Action, Installed, Machine, Outcome, Phase, Settings, Traffic};
+use super::{Action, Machine, Outcome, Phase, Settings, Traffic};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 use dot1x::Conversation;
 
@@ -170,7 +170,6 @@ struct Joined {
     found: Found,
     supplicant: Box<Supplicant>,
     began: Duration,
-    keys: Installed,
     admitted: bool,
     /// An unprotected frame claimed that the MIC of message 2 was wrong.
     refused: bool,

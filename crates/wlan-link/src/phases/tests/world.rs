@@ -269,13 +269,13 @@ impl World {
                 Action::Admit { peer, .. } => {
                     plane.peers.insert(peer, Peer::default());
                 }
-                Action::Install {
-                    peer,
-                    direction,
-                    key_id,
-                    key,
-                    ..
-                } => {
+                Action::Install { peer, key: new } => {
+                    let PairwiseKey {
+                        key_id,
+                        key,
+                        direction,
+                        ..
+                    } = new;
                     let of = plane.peers.get_mut(&peer).expect("the peer was admitted");
                     match direction {
                         Direction::Receive => {
@@ -290,24 +290,19 @@ impl World {
                         }
                     }
                 }
-                Action::Retire { peer, key_id } => {
+                Action::Retire { peer, key } => {
                     let of = plane.peers.get_mut(&peer).expect("the peer was admitted");
-                    of.receive.remove(&key_id.get()).expect("the key was installed");
+                    of.receive.retain(|_, installed| *installed != key);
                 }
-                Action::InstallGroup {
-                    peer,
-                    key_id,
-                    key,
-                    after,
-                    ..
-                } => {
+                Action::InstallGroup { peer, key: new } => {
+                    let GroupKey { key_id, key, rsc, .. } = new;
                     let entry = (key_id.get(), key.clone());
                     assert!(
                         !plane.group_keys.contains(&entry),
                         "a group key was installed twice"
                     );
                     plane.group_keys.push(entry);
-                    plane.groups.insert(key_id.get(), (key, after));
+                    plane.groups.insert(key_id.get(), (key, rsc));
                     plane.group_used = 0;
                     assert_eq!(peer, AP);
                 }

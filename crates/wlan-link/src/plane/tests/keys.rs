@@ -12,7 +12,8 @@ fn replacing_a_key_loses_no_packet() {
     in_flight.reverse();
     ap.receive(&mut in_flight);
     assert_eq!(ap.got().len(), 2, "{:?}", ap.counters.read());
-    ap.published.retire(STATIONS[0], KeyId::PAIRWISE).unwrap();
+    let old = Key::new(&KEY[..Suite::Ccmp128.key_len()]);
+    ap.published.retire(STATIONS[0], &old).unwrap();
     ap.receive(&mut station.send(plain(), &packet(2, 1, 3, 100)));
     assert_eq!(ap.got().len(), 1);
 }
@@ -33,13 +34,13 @@ fn reinstalling_a_key_does_not_reset_its_packet_numbers() {
     ap.install(STATIONS[0], Direction::Receive, 0, Suite::Ccmp128, &KEY);
     ap.receive(&mut first.clone());
     assert_eq!((ap.got().len(), ap.counters.read().inbound.replayed), (1, 1));
-    let other = station.published.install(
-        AP,
-        Direction::Transmit,
-        KeyId::PAIRWISE,
-        Suite::Gcmp128,
-        &KEY[..16],
-    );
+    let other = PairwiseKey {
+        key_id: KeyId::PAIRWISE,
+        suite: Suite::Gcmp128,
+        key: Key::new(&KEY[..16]),
+        direction: Direction::Transmit,
+    };
+    let other = station.published.install(AP, other);
     assert!(other.is_err(), "the key stream would be used twice");
 }
 
