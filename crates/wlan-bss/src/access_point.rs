@@ -5,25 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wlan_frames::management::{AID_BITS, Body, OPEN_SYSTEM, SAE, STATUS_SUCCESS};
+use wlan_frames::management::{AID_BITS, Body, OPEN_SYSTEM, SAE, reason, status};
 use wlan_frames::{MacAddr, MacHeader, Management, Role};
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::{Akm, Association, Authenticator, Elements, Mismatch, Output, Pmk, Timing, owe, sae};
 
-use crate::REASON_LEAVING;
 use crate::beacons::{BIGTK_ID, Beacons, microseconds};
 use crate::elements::{self, Heard};
 use crate::end::{End, Incoming, Peer};
 use crate::event::{Event, Failure};
 use crate::network::Network;
 
-// Status codes (Table 9-50).
-const STATUS_UNSPECIFIED_FAILURE: u16 = 1;
-const STATUS_ALGORITHM: u16 = 13;
-const STATUS_FULL: u16 = 17;
-const STATUS_REFUSED_TEMPORARILY: u16 = 30;
-/// Timeout Interval element (9.4.2.48): a station may associate again after this number of time units.
-const COMEBACK: [u8; 7] = [56, 5, 3, 0xe8, 3, 0, 0];
+/// A refused station may associate again after this number of time units: dot11AssociationSAQueryMaximumTimeout (C.3).
+const COMEBACK_TU: u32 = 1000;
 /// The highest association identifier (9.4.1.8).
 const AID_MAX: u16 = 2007;
 
@@ -154,7 +148,11 @@ impl AccessPoint {
                 let security = self.network.security.as_ref();
                 let is_sae_only = security.is_some_and(|security| security.is_only(Akm::Sae));
                 let is_open = algorithm == OPEN_SYSTEM && !is_sae_only;
-                let status = if is_open { STATUS_SUCCESS } else { STATUS_ALGORITHM };
+                let status = if is_open {
+                    status::SUCCESS
+                } else {
+                    status::UNSUPPORTED_ALGORITHM
+                };
                 self.end.authenticate(from, algorithm, 2, status);
             }
             Body::AssociationRequest {
@@ -194,7 +192,8 @@ impl AccessPoint {
     ) {
         // Without this answer, a forged request could end the session of its station (11.3.5.3).
         if self.end.protects_management(from) {
-            self.respond(from, STATUS_REFUSED_TEMPORARILY, &Peer::default(), &COMEBACK);
+            let comeback = elements::of_comeback(COMEBACK_TU);
+            self.respond(from, status::REFUSED_TEMPORARILY, &Peer::default(), &comeback);
             return;
         }
         let heard = Heard::of(capability, elements);
@@ -203,11 +202,11 @@ impl AccessPoint {
             Err((status, why)) => return self.refuse(from, status, why),
         };
         let Some(aid) = self.aid(from) else {
-            return self.refuse(from, STATUS_FULL, Failure::Full);
+            return self.refuse(from, status::FULL, Failure::Full);
         };
         let association = agreed.as_ref().map(|(association, _)| association);
         let peer = Peer::new(aid, heard.qos && self.network.has_qos(), association);
-        self.respond(from, STATUS_SUCCESS, &peer, &of_owe);
+        self.respond(from, status::SUCCESS, &peer, &of_owe);
         let akm = association.map(|association| association.akm);
         self.end.associate(from, peer, akm);
         if let Some((_, pmk)) = agreed
@@ -245,7 +244,7 @@ impl AccessPoint {
             Akm::Sae => self.accepted.get(&from).cloned(),
             _ => security.psk.clone(),
         };
-        let pmk = pmk.ok_or((STATUS_UNSPECIFIED_FAILURE, Failure::NotAuthenticated))?;
+        let pmk = pmk.ok_or((status::UNSPECIFIED_FAILURE, Failure::NotAuthenticated))?;
         Ok((Some((association, pmk)), of_owe))
     }
 
@@ -333,14 +332,14 @@ impl AccessPoint {
 
     /// Ends the association of a station.
     pub fn deauthenticate(&mut self, station: MacAddr) {
-        self.end.deauthenticate(station, REASON_LEAVING);
+        self.end.deauthenticate(station, reason::LEAVING);
         self.end.peers.remove(&station);
         self.remove(station);
     }
 
     /// Ends all associations, with one group addressed frame.
     pub fn deauthenticate_all(&mut self) {
-        self.end.deauthenticate(MacAddr::BROADCAST, REASON_LEAVING);
+        self.end.deauthenticate(MacAddr::BROADCAST, reason::LEAVING);
         for station in std::mem::take(&mut self.end.peers).into_keys() {
             self.remove(station);
         }

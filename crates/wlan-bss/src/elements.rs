@@ -23,6 +23,9 @@ pub const ID_HT_CAPABILITIES: u8 = 45;
 pub const ID_EXTENDED_SUPPORTED_RATES: u8 = 50;
 /// HT Operation.
 pub const ID_HT_OPERATION: u8 = 61;
+const ID_TIMEOUT_INTERVAL: u8 = 56;
+/// Timeout Interval type: association comeback time (9.4.2.48).
+const COMEBACK: u8 = 3;
 const ID_EXTENDED_CAPABILITIES: u8 = 127;
 /// VHT Capabilities.
 pub const ID_VHT_CAPABILITIES: u8 = 191;
@@ -31,6 +34,8 @@ pub const ID_VHT_OPERATION: u8 = 192;
 /// OUI and type of a vendor specific WMM element (Wi-Fi Alliance, Wireless Multimedia 1.2).
 pub const WMM: [u8; 4] = [0x00, 0x50, 0xf2, 2];
 
+/// Octets of the longest SSID (9.4.2.2).
+const SSID_MAX_B: usize = 32;
 /// The IDs of the elements in the order of management frames (Table 9-34). Vendor specific elements are last.
 const ORDER: [u8; 14] = [
     0, 1, 3, ID_TIM, 42, 50, ID_RSN, 12, 45, 61, 127, 191, 192, ID_RSNX,
@@ -41,34 +46,57 @@ const TIM: [u8; 6] = [ID_TIM, 4, 0, 1, 0, 0];
 const BEACON_PROTECTION: usize = 84;
 
 /// The properties of a peer, from its Capability Information and its elements.
-#[derive(Default)]
-pub(crate) struct Heard {
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// SSID; empty in a wildcard Probe Request.
     pub ssid: Vec<u8>,
+    /// The security elements.
     pub security: Elements,
+    /// Whether the peer has QoS.
     pub qos: bool,
+    /// Association comeback time, in time units.
+    pub comeback_tu: Option<u32>,
 }
 
 impl Heard {
-    /// Reads elements up to the first one that is incomplete.
+    /// Reads elements up to the first one that is incomplete. The first element of each kind is used; unknown elements are
+    /// ignored (9.4.3).
     pub fn of(information: u16, octets: &[u8]) -> Self {
         let mut heard = Self {
             qos: information & CAPABILITY_QOS != 0,
             ..Self::default()
         };
+        let mut has_ssid = false;
         for (id, body) in elements(octets).map_while(Result::ok) {
-            let mut whole = Vec::new();
-            push_element(&mut whole, id, body);
-            match id {
-                ID_SSID => heard.ssid = body.to_vec(),
-                ID_RSN => heard.security.rsn = whole,
-                ID_RSNX => heard.security.rsnx = whole,
-                ID_VENDOR if body.starts_with(&WPA_OUI_TYPE) => heard.security.wpa = whole,
-                ID_VENDOR if body.starts_with(&WMM) => heard.qos = true,
+            let whole = || [&[id, u8::try_from(body.len()).unwrap_or(u8::MAX)], body].concat();
+            let security = &mut heard.security;
+            match (id, body) {
+                (ID_SSID, name) if !has_ssid && name.len() <= SSID_MAX_B => {
+                    has_ssid = true;
+                    heard.ssid = name.to_vec();
+                }
+                (ID_RSN, _) if security.rsn.is_empty() => security.rsn = whole(),
+                (ID_RSNX, _) if security.rsnx.is_empty() => security.rsnx = whole(),
+                (ID_VENDOR, body) if body.starts_with(&WPA_OUI_TYPE) && security.wpa.is_empty() => {
+                    security.wpa = whole();
+                }
+                (ID_VENDOR, body) if body.starts_with(&WMM) => heard.qos = true,
+                (ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]) => {
+                    heard.comeback_tu = Some(u32::from_le_bytes([a, b, c, d]));
+                }
                 _ => {}
             }
         }
         heard
     }
+}
+
+/// A Timeout Interval element: a station may associate again after this number of time units (9.4.2.48).
+pub fn of_comeback(after_tu: u32) -> Vec<u8> {
+    let [a, b, c, d] = after_tu.to_le_bytes();
+    let mut octets = Vec::new();
+    push_element(&mut octets, ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]);
+    octets
 }
 
 /// The elements of a beacon, with `more` than the capabilities of the access point.
@@ -140,4 +168,44 @@ fn in_order(parts: &[&[u8]], qos: bool) -> Vec<u8> {
         push_element(&mut octets, id, body);
     }
     octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(id: u8, body: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::new();
+        push_element(&mut octets, id, body);
+        octets
+    }
+
+    #[test]
+    fn only_the_first_valid_element_of_each_kind_counts() {
+        let of = |all: &[Vec<u8>]| Heard::of(0, &all.concat());
+        let names = [&[b'x'; 33][..], b"first", b"second"].map(|name| element(ID_SSID, name));
+        assert_eq!(of(&names).ssid, b"first");
+        let names = [b"", &b"second"[..]].map(|name| element(ID_SSID, name));
+        assert_eq!(of(&names).ssid, b"");
+        let wpa = |octet: u8| [&WPA_OUI_TYPE[..], &[octet]].concat();
+        let security = [
+            element(ID_RSN, &[1]),
+            element(ID_RSN, &[2]),
+            element(ID_RSNX, &[3]),
+            element(ID_RSNX, &[4]),
+            element(ID_VENDOR, &wpa(5)),
+            element(ID_VENDOR, &wpa(6)),
+        ];
+        let Elements { rsn, rsnx, wpa } = of(&security).security;
+        assert_eq!((&rsn[..], &rsnx[..]), (&[ID_RSN, 1, 1][..], &[ID_RSNX, 1, 3][..]));
+        assert_eq!(wpa.last(), Some(&5));
+    }
+
+    #[test]
+    fn the_comeback_time_is_a_timeout_interval_element() {
+        assert_eq!(of_comeback(1000), [56, 5, 3, 0xe8, 3, 0, 0]);
+        assert_eq!(Heard::of(0, &of_comeback(1000)).comeback_tu, Some(1000));
+        let reassociation_deadline = [56, 5, 1, 0xe8, 3, 0, 0];
+        assert_eq!(Heard::of(0, &reassociation_deadline).comeback_tu, None);
+    }
 }

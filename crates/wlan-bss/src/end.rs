@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wlan_ciphers::PacketNumber;
-use wlan_frames::management::Body;
+use wlan_frames::management::{Body, SaQuery};
 use wlan_frames::{
     AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, MacHeader, Management,
     QosControl, Role, SequenceControl,
@@ -16,10 +16,6 @@ use crate::keys::{Dropped, Integrity, Opening, Sealing, addresses, is_sealed, op
 
 /// The TID of EAPOL frames, as in Linux.
 const EAPOL_TID: u8 = 7;
-/// Category of SA Query frames, and their actions (Table 9-51, 9.6.9).
-const CATEGORY_SA_QUERY: u8 = 8;
-const SA_QUERY_REQUEST: u8 = 0;
-const SA_QUERY_RESPONSE: u8 = 1;
 /// Categories of Action frames that are not robust (Table 9-51): public, HT, unprotected WNM, vendor specific, ...
 const NOT_ROBUST: [u8; 6] = [4, 7, 11, 15, 20, 127];
 /// Offset of Sequence Control in a Data or management frame (9.2.4.4).
@@ -223,8 +219,7 @@ impl End {
             protected: false,
             body,
         };
-        let mut mpdu = vec![0; frame.len()];
-        frame.emit(&mut mpdu);
+        let mut mpdu = frame.to_vec();
         if is_robust(&mpdu) {
             let peer = self
                 .peers
@@ -456,24 +451,13 @@ impl End {
             let mme = self.note(|end| check(&mut end.group.checking, mpdu, false))?;
             plain.truncate(mpdu.len() - mme);
         }
-        if let Ok(Management {
-            body:
-                Body::Action {
-                    category: CATEGORY_SA_QUERY,
-                    rest: &[SA_QUERY_REQUEST, high, low, ..],
-                },
-            ..
-        }) = Management::parse(&plain)
+        if let Ok(frame) = Management::parse(&plain)
+            && let Body::Action { category, rest } = frame.body
+            && let Some(response) = SaQuery::parse(category, rest).and_then(SaQuery::response)
         {
             self.counts.queries_answered += 1;
-            let rest = &[SA_QUERY_RESPONSE, high, low];
-            self.manage(
-                from,
-                Body::Action {
-                    category: CATEGORY_SA_QUERY,
-                    rest,
-                },
-            );
+            let rest = &response.emit();
+            self.manage(from, Body::Action { category, rest });
             return None;
         }
         Some(Incoming::Management { from, mpdu: plain })

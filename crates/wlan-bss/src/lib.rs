@@ -52,5 +52,3 @@ pub use station::Station;
 
 /// Listen interval of stations in beacon intervals (9.4.1.6).
 pub const LISTEN_INTERVAL: u16 = 1;
-/// Reason of a Deauthentication frame: the sender leaves (Table 9-49).
-pub const REASON_LEAVING: u16 = 3;

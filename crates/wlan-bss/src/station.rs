@@ -5,19 +5,17 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_frames::beacon::Beacon;
-use wlan_frames::management::{Body, OPEN_SYSTEM, STATUS_SUCCESS};
+use wlan_frames::management::{Body, OPEN_SYSTEM, reason, status};
 use wlan_frames::{MacAddr, MacHeader, Management, Role};
 use wlan_rsn::sae::{self, Sae};
 use wlan_rsn::{Akm, Association, Output, Pmk, Supplicant, Timing, owe};
 
+use crate::LISTEN_INTERVAL;
 use crate::elements::{self, Heard};
 use crate::end::{End, Incoming, Peer};
 use crate::event::{Event, Failure};
 use crate::network::{Network, Security};
-use crate::{LISTEN_INTERVAL, REASON_LEAVING};
 
-/// Status of an association that the access point refuses because it does not support the group of OWE (Table 9-50).
-const STATUS_UNSUPPORTED_GROUP: u16 = 77;
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 const TRIES: u8 = 5;
 
@@ -156,7 +154,7 @@ impl Station {
         self.retry = Some((now + RETRY_AFTER, tries));
         let bssid = self.end.bssid;
         match self.state {
-            State::OpenAuthentication => self.end.authenticate(bssid, OPEN_SYSTEM, 1, STATUS_SUCCESS),
+            State::OpenAuthentication => self.end.authenticate(bssid, OPEN_SYSTEM, 1, status::SUCCESS),
             State::Associating => {
                 let of_owe = self.owe.as_ref().map(owe::Station::element).unwrap_or_default();
                 let elements = elements::of_request(&self.network, self.access_point.qos, &of_owe);
@@ -181,7 +179,7 @@ impl Station {
                     ..
                 },
             ) => {
-                if *status == STATUS_SUCCESS {
+                if *status == status::SUCCESS {
                     self.state = State::Associating;
                     self.request(now, 1);
                 } else {
@@ -214,12 +212,15 @@ impl Station {
 
     fn associated(&mut self, now: Duration, status: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
         self.retry = None;
-        let groups = self.owe.as_mut().filter(|_| status == STATUS_UNSUPPORTED_GROUP);
+        let groups = self
+            .owe
+            .as_mut()
+            .filter(|_| status == status::UNSUPPORTED_FINITE_CYCLIC_GROUP);
         if groups.is_some_and(|groups| groups.refused(rng)) {
             self.request(now, 1);
             return;
         }
-        if status != STATUS_SUCCESS {
+        if status != status::SUCCESS {
             self.fail(Failure::AssociationRefused(status));
             return;
         }
@@ -321,7 +322,7 @@ impl Station {
     /// Ends the association.
     pub fn leave(&mut self) {
         if matches!(self.state, State::Associated(_)) {
-            self.end.deauthenticate(self.end.bssid, REASON_LEAVING);
+            self.end.deauthenticate(self.end.bssid, reason::LEAVING);
             self.fail(Failure::Left);
         }
     }

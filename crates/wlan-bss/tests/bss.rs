@@ -7,14 +7,13 @@ use getrandom::rand_core::UnwrapErr;
 use wlan_bss::{AccessPoint, Beacons, Capabilities, End, Event, Failure, Network, Security, Station};
 use wlan_ciphers::Suite;
 use wlan_frames::beacon::{CAPABILITY_ESS, CAPABILITY_QOS};
-use wlan_frames::management::{AID_BITS, Body};
+use wlan_frames::management::{AID_BITS, Body, status};
 use wlan_frames::{MacAddr, Management};
 use wlan_rsn::{Akm, Group, Key, ManagementProtection};
 
 const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const SSID: &[u8] = b"air";
 const PASSPHRASE: &[u8] = b"correct horse battery";
-const STATUS_REFUSED_TEMPORARILY: u16 = 30;
 
 const DISABLED: ManagementProtection = ManagementProtection {
     is_capable: false,
@@ -275,8 +274,7 @@ fn forged_management_frames_end_no_association_with_protected_management_frames(
                 protected: false,
                 body,
             };
-            let mut mpdu = vec![0; frame.len()];
-            frame.emit(&mut mpdu);
+            let mpdu = frame.to_vec();
             world
                 .access_point
                 .receive(world.now, &mpdu, &mut UnwrapErr(SysRng));
@@ -289,7 +287,7 @@ fn forged_management_frames_end_no_association_with_protected_management_frames(
         matches!(
             body,
             Ok(Body::AssociationResponse {
-                status: STATUS_REFUSED_TEMPORARILY,
+                status: status::REFUSED_TEMPORARILY,
                 ..
             })
         )

@@ -14,6 +14,9 @@
 //! ```
 //! Lengths exclude the FCS. Frames with an HT Control field and fragments are not supported.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::beacon::elements;
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
@@ -31,8 +34,41 @@ pub const OPEN_SYSTEM: u16 = 0;
 /// Authentication algorithm: SAE.
 pub const SAE: u16 = 3;
 
-/// Status code (Table 9-50): success.
-pub const STATUS_SUCCESS: u16 = 0;
+/// Status codes (Table 9-50).
+pub mod status {
+    /// Success.
+    pub const SUCCESS: u16 = 0;
+    /// Unspecified failure.
+    pub const UNSPECIFIED_FAILURE: u16 = 1;
+    /// The authentication algorithm is not supported.
+    pub const UNSUPPORTED_ALGORITHM: u16 = 13;
+    /// The access point has no capacity for another station.
+    pub const FULL: u16 = 17;
+    /// Refused temporarily: an SA Query checks the existing association of this station.
+    pub const REFUSED_TEMPORARILY: u16 = 30;
+    /// The request was declined.
+    pub const DECLINED: u16 = 37;
+    /// Invalid PMKID: the authentication that the association requires is missing.
+    pub const INVALID_PMKID: u16 = 53;
+    /// The group of the key exchange is not supported.
+    pub const UNSUPPORTED_FINITE_CYCLIC_GROUP: u16 = 77;
+}
+
+/// Reason codes (Table 9-49).
+pub mod reason {
+    /// The previous authentication is no longer valid.
+    pub const NOT_VALID: u16 = 2;
+    /// The sender leaves.
+    pub const LEAVING: u16 = 3;
+    /// The station was inactive for too long.
+    pub const INACTIVITY: u16 = 4;
+    /// A frame that only associated stations may send was received.
+    pub const CLASS_3: u16 = 7;
+    /// The 4-way handshake timed out; sent if the MIC of message 2 was wrong.
+    pub const HANDSHAKE: u16 = 15;
+    /// IEEE 802.1X authentication failed.
+    pub const AUTHENTICATION: u16 = 23;
+}
 
 /// The two most significant bits of an association identifier, which are set on the air (9.4.1.8).
 pub const AID_BITS: u16 = 0xc000;
@@ -128,6 +164,57 @@ pub enum Body<'a> {
         /// Fields of the category; not parsed.
         rest: &'a [u8],
     },
+}
+
+/// An SA Query, which asks whether the other end of an association has its keys (9.6.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SaQuery {
+    /// It is a request, not the response to one.
+    pub is_request: bool,
+    /// The identifier of the request, which the response repeats.
+    pub transaction: [u8; 2],
+}
+
+impl SaQuery {
+    /// Category of the Action frames (Table 9-51).
+    pub const CATEGORY: u8 = 8;
+
+    /// A request.
+    #[must_use]
+    pub fn request(transaction: u16) -> SaQuery {
+        SaQuery {
+            is_request: true,
+            transaction: transaction.to_le_bytes(),
+        }
+    }
+
+    /// The response to a request.
+    #[must_use]
+    pub fn response(self) -> Option<SaQuery> {
+        self.is_request.then_some(SaQuery {
+            is_request: false,
+            ..self
+        })
+    }
+
+    /// The octets after the category.
+    #[must_use]
+    pub fn emit(&self) -> [u8; 3] {
+        let [a, b] = self.transaction;
+        [u8::from(!self.is_request), a, b]
+    }
+
+    /// Reads an Action frame. Elements may follow.
+    #[must_use]
+    pub fn parse(category: u8, rest: &[u8]) -> Option<SaQuery> {
+        match (category, rest) {
+            (Self::CATEGORY, &[action @ (0 | 1), a, b, ..]) => Some(SaQuery {
+                is_request: action == 0,
+                transaction: [a, b],
+            }),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Body<'a> {
@@ -274,6 +361,17 @@ impl<'a> Management<'a> {
     pub fn len(&self) -> usize {
         let (fixed_len, rest) = self.body.split();
         BODY + fixed_len + rest.len()
+    }
+
+    /// The octets of the frame.
+    ///
+    /// # Panics
+    /// If `sequence` is out of range.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut octets = vec![0; self.len()];
+        self.emit(&mut octets);
+        octets
     }
 
     /// Writes the frame at the start of `buf` and returns its length in octets.

@@ -1,7 +1,7 @@
 //! An attacker who hears both ends, sends in their names, and knows no key.
 
-use wlan_bss::{LISTEN_INTERVAL, Outbox, REASON_LEAVING};
-use wlan_frames::management::Body;
+use wlan_bss::{LISTEN_INTERVAL, Outbox};
+use wlan_frames::management::{Body, reason};
 use wlan_frames::{DataFrame, DataHeader, EtherType, FrameControl, LlcSnap, MacAddr, Management};
 
 use crate::config::{CAPABILITY, Order};
@@ -91,7 +91,7 @@ impl Attacker {
 
     fn forge_deauthentication(&mut self) {
         let [bssid, station] = self.victims;
-        let (reason, elements) = (REASON_LEAVING, &[][..]);
+        let (reason, elements) = (reason::LEAVING, &[][..]);
         for (to, from) in [(station, bssid), (bssid, station), (MacAddr::BROADCAST, bssid)] {
             self.manage(to, from, bssid, Body::Deauthentication { reason, elements });
             self.manage(to, from, bssid, Body::Disassociation { reason, elements });
@@ -108,9 +108,7 @@ impl Attacker {
             protected: false,
             body,
         };
-        let mut mpdu = vec![0; frame.len()];
-        frame.emit(&mut mpdu);
-        self.out.frames.push(mpdu);
+        self.out.frames.push(frame.to_vec());
     }
 }
 

@@ -22,62 +22,21 @@ use wlan_frames::MacAddr;
 use wlan_frames::beacon::{
     Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, ID_SSID, elements, push_element,
 };
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::{Body, Management, SaQuery};
 use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL as OUI, RsnElement};
 use wlan_rsn::{Elements, Protocol};
 
 use super::lease::Prefix;
-use super::pace;
 use crate::plane::{Kind, wire};
 
 /// Capability Information of all frames.
 pub const CAPABILITY: u16 = CAPABILITY_ESS | CAPABILITY_PRIVACY | CAPABILITY_QOS;
 
-/// Status codes (Table 9-50).
-pub mod status {
-    pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
-    /// The authentication algorithm is not supported.
-    pub const UNSUPPORTED_ALGORITHM: u16 = 13;
-    /// The access point has no capacity for another station.
-    pub const FULL: u16 = 17;
-    /// Refused temporarily: an SA Query checks the existing session of this address.
-    pub const REFUSED_TEMPORARILY: u16 = 30;
-    /// The request was declined.
-    pub const DECLINED: u16 = 37;
-    /// The group is not supported.
-    pub const UNSUPPORTED_GROUP: u16 = 77;
-    /// Invalid PMKID: the authentication that the association requires is missing.
-    pub const NOT_AUTHENTICATED: u16 = 53;
-}
-
-/// Reason codes (Table 9-49).
-pub mod reason {
-    /// The previous authentication is no longer valid.
-    pub const NOT_VALID: u16 = 2;
-    /// The sender leaves.
-    pub const LEAVING: u16 = 3;
-    /// The station was inactive for too long.
-    pub const INACTIVITY: u16 = 4;
-    /// A frame that only associated stations may send was received.
-    pub const CLASS_3: u16 = 7;
-    /// IEEE 802.1X authentication failed.
-    pub const AUTHENTICATION: u16 = 23;
-    /// The 4-way handshake timed out; sent if the MIC of message 2 was wrong.
-    pub const HANDSHAKE: u16 = 15;
-}
-
-const ID_TIMEOUT_INTERVAL: u8 = 56;
-/// Timeout Interval type: association comeback time, in time units (9.4.2.48).
-const COMEBACK: u8 = 3;
-
 const TYPE_LINK: u8 = 16;
 const TYPE_COOKIE: u8 = 17;
 const LINK_VERSION: u8 = 2;
 
-const CATEGORY_SA_QUERY: u8 = 8;
 const CATEGORY_VENDOR_PROTECTED: u8 = 126;
-const SA_QUERY_REQUEST: u8 = 0;
-const SA_QUERY_RESPONSE: u8 = 1;
 const ADDRESS_REQUEST: u8 = 1;
 const ADDRESS_RESPONSE: u8 = 2;
 
@@ -113,9 +72,7 @@ impl Writer {
             protected: false,
             body,
         };
-        let mut octets = vec![0; frame.len()];
-        frame.emit(&mut octets);
-        octets
+        frame.to_vec()
     }
 
     /// Builds a frame padded to [`QUESTION_B`].
@@ -166,49 +123,24 @@ fn identity(ssid: &[u8], security: &Elements) -> Vec<u8> {
     octets
 }
 
-/// The elements of a received frame.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Advertised {
-    /// SSID; empty in a wildcard Probe Request.
-    pub ssid: Vec<u8>,
-    /// RSN and RSNX elements.
-    pub elements: Elements,
-    /// Kind of device, if the network is a link.
-    pub kind: Option<Kind>,
-    /// Cookie; empty if the frame has no cookie.
-    pub cookie: Vec<u8>,
-    /// Association comeback time, in time units.
-    pub comeback_tu: Option<u32>,
+/// The kind of device of a link of this version that advertises itself by these elements.
+pub fn kind_of(octets: &[u8]) -> Option<Kind> {
+    own(octets, TYPE_LINK).find_map(|body| match body {
+        [LINK_VERSION, 0, ..] => Some(Kind::Ip),
+        [LINK_VERSION, 1, ..] => Some(Kind::Ethernet),
+        _ => None,
+    })
 }
 
-impl Advertised {
-    /// Parses elements. The first element of each kind is used; unknown elements are ignored (9.4.3).
-    pub fn read(octets: &[u8]) -> Self {
-        let mut found = Self::default();
-        let mut seen_ssid = false;
-        for (id, body) in elements(octets).flatten() {
-            let whole = || [&[id, u8::try_from(body.len()).unwrap_or(u8::MAX)], body].concat();
-            match (id, body) {
-                (ID_SSID, name) if !seen_ssid && name.len() <= 32 => {
-                    seen_ssid = true;
-                    found.ssid = name.to_vec();
-                }
-                (ID_RSN, _) if found.elements.rsn.is_empty() => found.elements.rsn = whole(),
-                (ID_RSNX, _) if found.elements.rsnx.is_empty() => found.elements.rsnx = whole(),
-                (ID_VENDOR, [a, b, c, kind, body @ ..]) if [*a, *b, *c] == OUI => match (*kind, body) {
-                    (TYPE_LINK, [LINK_VERSION, 0, ..]) => found.kind = Some(Kind::Ip),
-                    (TYPE_LINK, [LINK_VERSION, 1, ..]) => found.kind = Some(Kind::Ethernet),
-                    (TYPE_COOKIE, cookie) => found.cookie = cookie.to_vec(),
-                    _ => {}
-                },
-                (ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]) => {
-                    found.comeback_tu = Some(u32::from_le_bytes([a, b, c, d]));
-                }
-                _ => {}
-            }
-        }
-        found
-    }
+/// The cookie among these elements; empty if there is none.
+pub fn cookie_of(octets: &[u8]) -> &[u8] {
+    own(octets, TYPE_COOKIE).next().unwrap_or_default()
+}
+
+/// The bodies of the elements of this project with this type.
+fn own(octets: &[u8], kind: u8) -> impl Iterator<Item = &[u8]> {
+    let all = elements(octets).flatten().filter(|&(id, _)| id == ID_VENDOR);
+    all.filter_map(move |(_, body)| body.strip_prefix(&OUI)?.strip_prefix(&[kind]))
 }
 
 /// The group cipher and the pairwise ciphers of an RSN element.
@@ -246,14 +178,6 @@ pub fn cookie(cookie: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// The Timeout Interval element with the association comeback time.
-pub fn comeback() -> Vec<u8> {
-    let mut octets = Vec::new();
-    let [a, b, c, d] = pace::SILENT_AFTER_TU.to_le_bytes();
-    push_element(&mut octets, ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]);
-    octets
-}
-
 fn vendor(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
     push_element(octets, ID_VENDOR, &[&OUI[..], &[kind], body].concat());
 }
@@ -261,10 +185,8 @@ fn vendor(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
 /// Content of a sealed Action frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protected {
-    /// SA Query Request (9.6.9.2).
-    QueryRequest(u16),
-    /// SA Query Response (9.6.9.3).
-    QueryResponse(u16),
+    /// An SA Query.
+    Query(SaQuery),
     /// Requests the station's addresses.
     AddressRequest(u8),
     /// Assigns these addresses.
@@ -274,14 +196,9 @@ pub enum Protected {
 impl Protected {
     /// The category and the octets after it.
     pub fn emit(&self) -> (u8, Vec<u8>) {
-        let query = |action: u8, transaction: u16| {
-            let [a, b] = transaction.to_le_bytes();
-            (CATEGORY_SA_QUERY, vec![action, a, b])
-        };
         let vendor = |kind: u8, token: u8| [&OUI[..], &[kind, token]].concat();
         match self {
-            Protected::QueryRequest(transaction) => query(SA_QUERY_REQUEST, *transaction),
-            Protected::QueryResponse(transaction) => query(SA_QUERY_RESPONSE, *transaction),
+            Protected::Query(query) => (SaQuery::CATEGORY, query.emit().to_vec()),
             Protected::AddressRequest(token) => (CATEGORY_VENDOR_PROTECTED, vendor(ADDRESS_REQUEST, *token)),
             Protected::AddressResponse(token, addresses) => {
                 let mut octets = vendor(ADDRESS_RESPONSE, *token);
@@ -305,14 +222,6 @@ impl Protected {
     /// Parses the octets after the category. Padding may follow.
     pub fn parse(category: u8, rest: &[u8]) -> Option<Self> {
         match (category, rest) {
-            (CATEGORY_SA_QUERY, [action, a, b, ..]) => {
-                let transaction = u16::from_le_bytes([*a, *b]);
-                match *action {
-                    SA_QUERY_REQUEST => Some(Protected::QueryRequest(transaction)),
-                    SA_QUERY_RESPONSE => Some(Protected::QueryResponse(transaction)),
-                    _ => None,
-                }
-            }
             (CATEGORY_VENDOR_PROTECTED, [a, b, c, kind, token, rest @ ..]) if [*a, *b, *c] == OUI => {
                 match *kind {
                     ADDRESS_REQUEST => Some(Protected::AddressRequest(*token)),
@@ -320,7 +229,7 @@ impl Protected {
                     _ => None,
                 }
             }
-            _ => None,
+            _ => SaQuery::parse(category, rest).map(Protected::Query),
         }
     }
 }
@@ -366,8 +275,12 @@ mod tests {
             }),
         ];
         prop_oneof![
-            any::<u16>().prop_map(Protected::QueryRequest),
-            any::<u16>().prop_map(Protected::QueryResponse),
+            (any::<bool>(), any::<[u8; 2]>()).prop_map(|(is_request, transaction)| {
+                Protected::Query(SaQuery {
+                    is_request,
+                    transaction,
+                })
+            }),
             any::<u8>().prop_map(Protected::AddressRequest),
             (any::<u8>(), proptest::collection::vec(address, 0..8))
                 .prop_map(|(token, all)| Protected::AddressResponse(token, all)),
@@ -375,50 +288,33 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_valid_element_of_each_kind_counts() {
-        let element = |id: u8, body: &[u8]| {
+    fn only_the_first_element_of_this_project_and_of_each_type_counts() {
+        let element = |oui: [u8; 3], kind: u8, body: &[u8]| {
             let mut octets = Vec::new();
-            push_element(&mut octets, id, body);
+            push_element(&mut octets, ID_VENDOR, &[&oui[..], &[kind], body].concat());
             octets
         };
-        let own = |kind: u8, body: &[u8]| element(ID_VENDOR, &[&OUI[..], &[kind], body].concat());
-        let foreign = |kind: u8, body: &[u8]| element(ID_VENDOR, &[&[0x00, 0x50, 0xf2, kind], body].concat());
-        let read = |all: &[Vec<u8>]| Advertised::read(&all.concat());
-
-        let names = [&[b'x'; 33][..], b"first", b"second"].map(|name| element(ID_SSID, name));
-        assert_eq!(read(&names).ssid, b"first");
-        assert_eq!(
-            read(&[element(ID_SSID, b""), element(ID_SSID, b"second")]).ssid,
-            b""
-        );
-        let security = [(ID_RSN, 1), (ID_RSN, 2), (ID_RSNX, 3), (ID_RSNX, 4)];
-        let found = read(&security.map(|(id, octet)| element(id, &[octet])));
-        assert_eq!(found.elements.rsn, [ID_RSN, 1, 1]);
-        assert_eq!(found.elements.rsnx, [ID_RSNX, 1, 3]);
-
+        let foreign = |kind: u8, body: &[u8]| element([0x00, 0x50, 0xf2], kind, body);
         let of_others = [
             foreign(TYPE_LINK, &[LINK_VERSION, 1]),
             foreign(TYPE_COOKIE, b"theirs"),
+        ]
+        .concat();
+        assert_eq!((kind_of(&of_others), cookie_of(&of_others)), (None, &b""[..]));
+        let ours = [
+            element(OUI, TYPE_LINK, &[LINK_VERSION, 1]),
+            element(OUI, TYPE_LINK, &[LINK_VERSION, 0]),
+            element(OUI, TYPE_COOKIE, b"ours"),
+            element(OUI, TYPE_COOKIE, b"forged"),
         ];
-        assert_eq!(read(&of_others), Advertised::default());
-        let ours = read(&[own(TYPE_LINK, &[LINK_VERSION, 1]), own(TYPE_COOKIE, b"ours")]);
+        let all = [of_others, ours.concat()].concat();
         assert_eq!(
-            (ours.kind, &ours.cookie[..]),
+            (kind_of(&all), cookie_of(&all)),
             (Some(Kind::Ethernet), &b"ours"[..])
         );
-        assert_eq!(read(&[own(TYPE_LINK, &[LINK_VERSION + 1, 1])]).kind, None);
-    }
-
-    #[test]
-    fn the_comeback_time_is_a_timeout_interval_element() {
-        let [a, b, c, d] = pace::SILENT_AFTER_TU.to_le_bytes();
-        assert_eq!(comeback(), [56, 5, 3, a, b, c, d]);
-        assert_eq!(
-            Advertised::read(&comeback()).comeback_tu,
-            Some(pace::SILENT_AFTER_TU)
-        );
-        let reassociation_deadline = [56, 5, 1, a, b, c, d];
-        assert_eq!(Advertised::read(&reassociation_deadline).comeback_tu, None);
+        let next_version = element(OUI, TYPE_LINK, &[LINK_VERSION + 1, 1]);
+        assert_eq!(kind_of(&next_version), None);
+        assert_eq!(kind_of(&[next_version, all].concat()), Some(Kind::Ethernet));
     }
 
     #[test]
@@ -463,7 +359,7 @@ mod tests {
         fn arbitrary_octets_never_panic(octets in proptest::collection::vec(any::<u8>(), 0..200), category: u8) {
             let _ = Protected::parse(category, &octets);
             let _ = Protected::parse(CATEGORY_VENDOR_PROTECTED, &[&[2, 0x41, 0x54, 2, 0], &octets[..]].concat());
-            let _ = Advertised::read(&octets);
+            let _ = (kind_of(&octets), cookie_of(&octets));
             let _ = ciphers_of(&octets);
         }
 

@@ -24,15 +24,13 @@ const CONFIRM: u16 = 2;
 
 /// Status codes that SAE uses (9.4.1.9).
 pub mod status {
-    pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
-    /// Unspecified failure.
-    pub const UNSPECIFIED_FAILURE: u16 = 1;
+    pub use wlan_frames::management::status::{
+        SUCCESS, UNSPECIFIED_FAILURE, UNSUPPORTED_FINITE_CYCLIC_GROUP,
+    };
     /// The Confirm is invalid: the peer has another password (12.4.7.6).
     pub const CHALLENGE_FAILURE: u16 = 15;
     /// The Commit requires an anti-clogging token.
     pub const ANTI_CLOGGING_TOKEN_REQUIRED: u16 = 76;
-    /// The peer does not support the group.
-    pub const UNSUPPORTED_FINITE_CYCLIC_GROUP: u16 = 77;
     /// The peer has no password with this identifier.
     pub const UNKNOWN_PASSWORD_IDENTIFIER: u16 = 123;
     /// A Commit by hash-to-element.

@@ -3,9 +3,9 @@
 use rand_core::CryptoRng;
 use wlan_eap::pass_through::{Failure, Output};
 use wlan_frames::MacAddr;
+use wlan_frames::management::reason;
 use wlan_rsn::{Pmk, pmkid};
 
-use super::super::frames::reason;
 use super::super::joins::{Claimant, Join};
 use super::{AccessPoint, Action, JOINING_FOR, Outcome, Phase};
 

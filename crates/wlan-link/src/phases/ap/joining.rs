@@ -1,17 +1,19 @@
 //! Discovery, authentication and association: unprotected frames.
 
 use rand_core::CryptoRng;
+use wlan_bss::elements::{Heard, of_comeback};
 use wlan_frames::MacAddr;
-use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE};
+use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE, reason, status};
 use wlan_rsn::authenticator::StartError;
 use wlan_rsn::{Association, Elements, Peer, Pmk, sae};
 
-use super::super::frames::{self, Advertised, CAPABILITY, status};
+use super::super::frames::{self, CAPABILITY};
 use super::super::joins::{Associated, Claimant, Join, displaced};
 use super::super::members::session_of;
+use super::super::pace::SILENT_AFTER_TU;
 use super::{
     AUTHENTICATING_FOR, AccessPoint, BEACON_TU, Credentials, JOINING_FOR, Outcome, Phase, SOON, microseconds,
-    reason, sae_failure,
+    sae_failure,
 };
 
 /// Refusal of an Association Request.
@@ -59,7 +61,7 @@ impl AccessPoint {
 
     /// Answers a Probe Request for this network, or for any network.
     fn answer_probe(&mut self, from: Claimant, elements: &[u8], len: usize) {
-        let asked = Advertised::read(elements).ssid;
+        let asked = Heard::of(0, elements).ssid;
         if !asked.is_empty() && asked != self.settings.common.ssid {
             return;
         }
@@ -220,13 +222,13 @@ impl AccessPoint {
         elements: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<(u16, Vec<u8>), Refusal> {
-        let asked = Advertised::read(elements);
+        let asked = Heard::of(0, elements);
         if asked.ssid != self.settings.common.ssid {
             return Err(Refusal::Silent);
         }
         // Nothing is stored, computed or logged before the station has shown that it is reachable.
-        if !self.is_authenticated(from, &asked.cookie) {
-            return Err(status::NOT_AUTHENTICATED.into());
+        if !self.is_authenticated(from, frames::cookie_of(elements)) {
+            return Err(status::INVALID_PMKID.into());
         }
         self.check_session(from)?;
         if !self.settings.addressing.admits(from.address) {
@@ -235,13 +237,13 @@ impl AccessPoint {
         if self.members.len() >= self.settings.stations {
             return Err(self.refused(from, status::FULL, "the limit of stations is reached"));
         }
-        if let Err(mismatch) = Association::negotiate(&self.elements, &asked.elements) {
+        if let Err(mismatch) = Association::negotiate(&self.elements, &asked.security) {
             return Err(self.refused(from, mismatch.status_code(), mismatch));
         }
         let (pmk, element) = self.pmk(from, elements, rng)?;
         self.enter(from);
         let started = match &pmk {
-            Some(pmk) => self.start_handshake(from, &asked.elements, pmk, rng),
+            Some(pmk) => self.start_handshake(from, &asked.security, pmk, rng),
             None if self.start_eap(from, rng) => Ok(()),
             None => Err(self.refused(from, status::FULL, "too many stations authenticate")),
         };
@@ -269,7 +271,7 @@ impl AccessPoint {
         let aid = before.map_or(free_aid, |before| before.aid);
         join.association = Some(Associated {
             aid,
-            elements: asked.elements,
+            elements: asked.security,
             began: now,
             has_keys: false,
         });
@@ -291,7 +293,10 @@ impl AccessPoint {
     fn check_session(&mut self, station: Claimant) -> Result<(), Refusal> {
         if let Some(session) = session_of(&mut self.members, station.address) {
             session.liveness.start_query(self.now);
-            return Err(Refusal::Status(status::REFUSED_TEMPORARILY, frames::comeback()));
+            return Err(Refusal::Status(
+                status::REFUSED_TEMPORARILY,
+                of_comeback(SILENT_AFTER_TU),
+            ));
         }
         let association = self
             .joins
@@ -355,7 +360,7 @@ impl AccessPoint {
         };
         match pmk {
             Some(pmk) => Ok((Some(pmk), Vec::new())),
-            None => Err(status::NOT_AUTHENTICATED.into()),
+            None => Err(status::INVALID_PMKID.into()),
         }
     }
 

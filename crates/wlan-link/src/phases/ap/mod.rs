@@ -16,12 +16,12 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_eap::{PassThrough, Secret, radius};
 use wlan_frames::MacAddr;
-use wlan_frames::management::Management;
+use wlan_frames::management::{Management, reason};
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::cookie::Cookies;
 use wlan_rsn::{Authenticator, Elements, Mismatch, Timing, owe, sae};
 
-use super::frames::{self, Protected, reason};
+use super::frames::{self, Protected};
 use super::joins::{Claimant, JOINS, Joins};
 use super::lease::Addressing;
 use super::members::{Member, MemberState, session_of};

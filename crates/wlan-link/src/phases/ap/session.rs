@@ -4,10 +4,10 @@ use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
-use wlan_frames::management::Body;
+use wlan_frames::management::{Body, SaQuery, reason};
 use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 
-use super::super::frames::{Protected, reason};
+use super::super::frames::Protected;
 use super::super::joins::Claimant;
 use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
@@ -46,11 +46,13 @@ impl AccessPoint {
                 self.end(from, &format!("the station leaves (reason code {reason})"));
             }
             Body::Action { category, rest } => match Protected::parse(category, rest) {
-                Some(Protected::QueryRequest(transaction)) => {
-                    self.send_action(from, &Protected::QueryResponse(transaction));
+                Some(Protected::Query(query)) => {
+                    if let Some(response) = query.response() {
+                        self.send_action(from, &Protected::Query(response));
+                    }
                 }
                 Some(Protected::AddressRequest(token)) => self.give_addresses(from, token),
-                Some(Protected::QueryResponse(_) | Protected::AddressResponse(..)) | None => {}
+                Some(Protected::AddressResponse(..)) | None => {}
             },
             _ => {}
         }
@@ -318,7 +320,7 @@ impl AccessPoint {
                 self.end(station, "no longer answers (reason code 4)");
             } else {
                 self.transaction = self.transaction.wrapping_add(1);
-                self.send_action(station, &Protected::QueryRequest(self.transaction));
+                self.send_action(station, &Protected::Query(SaQuery::request(self.transaction)));
             }
         }
         self.drain();

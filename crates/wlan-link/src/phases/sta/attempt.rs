@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use rand_core::CryptoRng;
+use wlan_bss::elements::Heard;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE};
+use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE, status};
 use wlan_rsn::sae::{Event as SaeEvent, Method, Reply, Sae, StartError};
-use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
+use wlan_rsn::{Association, Elements, Pmk, Supplicant, Timing, owe};
 
-use super::super::frames::{self, Advertised, CAPABILITY, status};
+use super::super::frames::{self, CAPABILITY};
 use super::super::outbox::Destination;
 use super::super::{Credentials, GROUPS, sae_config, sae_failure};
 use super::{
     Cause, Found, Joined, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome,
     PROBE_AGAIN, Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
 };
-use crate::plane::Endpoint;
+use crate::plane::{Endpoint, Kind};
 
 /// Retransmission interval of Authentication and Association Requests.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -54,7 +55,7 @@ impl Station {
                 address,
                 bssid: address,
             };
-            let elements = frames::request(&ssid, &wlan_rsn::Elements::default(), &[], &[]);
+            let elements = frames::request(&ssid, &Elements::default(), &[], &[]);
             self.outbox
                 .send_request(to, Body::ProbeRequest { elements: &elements });
         }
@@ -95,11 +96,17 @@ impl Station {
         {
             return;
         }
-        let advertised = Advertised::read(elements);
-        if advertised.ssid != self.settings.common.ssid {
+        let heard = Heard::of(0, elements);
+        if heard.ssid != self.settings.common.ssid {
             return;
         }
-        match self.choose(bssid, endpoint, timestamp_us, &advertised) {
+        match self.choose(
+            bssid,
+            endpoint,
+            timestamp_us,
+            frames::kind_of(elements),
+            &heard.security,
+        ) {
             Ok(found) => self.authenticate(found, rng),
             Err(_) if causes.contains(&Cause::Advertisement) => {}
             Err(why) => {
@@ -130,16 +137,17 @@ impl Station {
         bssid: MacAddr,
         endpoint: Endpoint,
         timestamp_us: u64,
-        advertised: &Advertised,
+        kind: Option<Kind>,
+        advertised: &Elements,
     ) -> Result<Found, String> {
         let common = &self.settings.common;
-        if advertised.kind != Some(common.kind) {
+        if kind != Some(common.kind) {
             return Err(
                 "is not a link of this version, or has the other kind of device (IP packets or Ethernet frames)"
                     .into(),
             );
         }
-        let (group, offered) = frames::ciphers_of(&advertised.elements.rsn)
+        let (group, offered) = frames::ciphers_of(&advertised.rsn)
             .ok_or("has no RSN element (IEEE Std 802.11-2020 9.4.2.24)")?;
         let cipher = common
             .ciphers
@@ -153,8 +161,7 @@ impl Station {
             return Err(format!("has the unsupported group cipher {}", group.name()));
         }
         let own = common.elements(&[*cipher], group);
-        let association =
-            Association::negotiate(&advertised.elements, &own).map_err(|error| error.to_string())?;
+        let association = Association::negotiate(advertised, &own).map_err(|error| error.to_string())?;
         Ok(Found {
             bssid,
             endpoint,
@@ -335,7 +342,7 @@ impl Station {
                 self.sae_replied(&reply, rng);
             }
             (OPEN_SYSTEM, None) if transaction == 2 && code == status::SUCCESS => {
-                let cookie = Advertised::read(rest).cookie;
+                let cookie = frames::cookie_of(rest).to_vec();
                 self.associate(None, cookie, rng);
             }
             // May be forged, so it is only recorded and reported after the timeout.
@@ -419,10 +426,10 @@ impl Station {
             // this station by no more than `TRIES` times the maximum comeback time.
             status::REFUSED_TEMPORARILY if *postponed < request.tries => {
                 *postponed = request.tries;
-                let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
+                let after_tu = Heard::of(0, elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
                 request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
             }
-            status::UNSUPPORTED_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
+            status::UNSUPPORTED_FINITE_CYCLIC_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
                 request.next = now;
                 return self.press_on(rng);
             }

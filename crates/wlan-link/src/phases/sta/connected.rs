@@ -3,10 +3,10 @@
 use rand_core::CryptoRng;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
-use wlan_frames::management::Body;
+use wlan_frames::management::{Body, SaQuery, reason};
 use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 
-use super::super::frames::{self, Protected, reason};
+use super::super::frames::{self, Protected};
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials};
 use super::{Outcome, Phase, Prospect, Repeated, Session, State, Station, searching};
@@ -55,8 +55,10 @@ impl Station {
                 self.leave(Outcome::Ended, &text);
             }
             Body::Action { category, rest } => match Protected::parse(category, rest) {
-                Some(Protected::QueryRequest(transaction)) => {
-                    self.send_action(&Protected::QueryResponse(transaction));
+                Some(Protected::Query(query)) => {
+                    if let Some(response) = query.response() {
+                        self.send_action(&Protected::Query(response));
+                    }
                 }
                 Some(Protected::AddressResponse(token, addresses)) => {
                     if session.asking.as_ref().is_some_and(|(asked, _)| *asked == token) {
@@ -64,7 +66,7 @@ impl Station {
                         self.outbox.push(Action::Assign(addresses));
                     }
                 }
-                Some(Protected::QueryResponse(_) | Protected::AddressRequest(_)) | None => {}
+                Some(Protected::AddressRequest(_)) | None => {}
             },
             _ => {}
         }
@@ -143,7 +145,7 @@ impl Station {
             Asked::Wait => {}
             Asked::Ask => {
                 self.transaction = self.transaction.wrapping_add(1);
-                self.send_action(&Protected::QueryRequest(self.transaction));
+                self.send_action(&Protected::Query(SaQuery::request(self.transaction)));
             }
             Asked::Gone => {
                 self.farewell(reason::INACTIVITY);

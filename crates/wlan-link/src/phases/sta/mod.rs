@@ -24,11 +24,10 @@ use wlan_ciphers::Suite;
 use wlan_eap::peer;
 use wlan_frames::MacAddr;
 use wlan_frames::beacon::Beacon;
-use wlan_frames::management::Management;
+use wlan_frames::management::{Management, reason};
 use wlan_rsn::sae::Sae;
 use wlan_rsn::{Association, Elements, Pmk, Supplicant, owe};
 
-use super::frames::reason;
 use super::lease::Prefix;
 use super::members::as_text;
 use super::outbox::{Destination, Outbox};

@@ -122,7 +122,7 @@ fn go_silent_after_identity(world: &mut World, akm: Akm) {
                 else {
                     continue;
                 };
-                let cookie = frames::Advertised::read(rest).cookie;
+                let cookie = frames::cookie_of(rest).to_vec();
                 let request = association(akm, Suite::Ccmp128, &cookie);
                 associate(world, endpoint, da, &request);
             }
@@ -403,7 +403,7 @@ fn a_join_in_the_name_of_a_station_from_elsewhere_does_not_change_that_of_the_st
                         ..
                     }) = Management::parse(octets)
                     {
-                        let cookie = frames::Advertised::read(rest).cookie;
+                        let cookie = frames::cookie_of(rest).to_vec();
                         let cipher = [Suite::Ccmp128, Suite::Gcmp256][n as usize % 2];
                         associate(world, endpoint, victim, &association(akm, cipher, &cookie));
                     }

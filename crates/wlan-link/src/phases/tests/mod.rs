@@ -9,7 +9,7 @@ mod rogues;
 mod sessions;
 mod world;
 
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::{Body, Management, status};
 
 use super::*;
 use crate::plane::{ControlBody, ControlFrame};

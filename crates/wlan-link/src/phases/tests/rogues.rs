@@ -82,7 +82,7 @@ fn a_rogue_that_asks_for_the_identity_for_ever_holds_a_station_for_90_seconds() 
         for every in [Duration::from_secs(25), Duration::from_millis(100)] {
             let mut world = World::new(akm, 1, 61);
             let mut rogue = Rogue::choosing(&mut world, akm);
-            rogue.answer_association(&mut world, frames::status::SUCCESS);
+            rogue.answer_association(&mut world, status::SUCCESS);
             let mut identifier = 0_u8;
             let took = joined_after(&mut world, 200, every, |world| {
                 identifier = identifier.wrapping_add(1);
@@ -104,7 +104,7 @@ fn a_rogue_that_postpones_associations_holds_a_station_for_ten_seconds() {
             let mut world = World::new(akm, 1, 62);
             let mut rogue = Rogue::choosing(&mut world, akm);
             let took = joined_after(&mut world, 60, every, |world| {
-                rogue.answer_association(world, frames::status::REFUSED_TEMPORARILY);
+                rogue.answer_association(world, status::REFUSED_TEMPORARILY);
             });
             let took = took.unwrap_or_else(|| panic!("{}: {:?}", akm.name(), world.sta(1)));
             assert!(took < Duration::from_secs(11), "{}: {took:?}", akm.name());

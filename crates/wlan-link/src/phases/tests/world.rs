@@ -497,8 +497,7 @@ impl World {
             protected: false,
             body,
         };
-        let mut octets = vec![0; frame.len()];
-        frame.emit(&mut octets);
+        let mut octets = frame.to_vec();
         octets.resize(octets.len().max(46), 0);
         self.inject(endpoint, claimed, to, ControlBody::Management(octets));
     }
