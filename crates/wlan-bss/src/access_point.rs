@@ -1,16 +1,15 @@
 //! The access point of a BSS, for any number of stations.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_frames::management::{AID_BITS, Body, OPEN_SYSTEM, SAE, reason, status};
 use wlan_frames::{MacAddr, MacHeader, Management, Role};
-use wlan_rsn::authenticator::Limits;
-use wlan_rsn::{Akm, Association, Authenticator, Elements, Mismatch, Output, Pmk, Timing, owe, sae};
+use wlan_rsn::{Akm, Mismatch, Output, Pmk, sae};
 
-use crate::beacons::{BIGTK_ID, Beacons, microseconds};
+use crate::admission::{Admission, Agreed, Limits};
+use crate::beacons::{BIGTK_ID, Beacons};
 use crate::elements::{self, Heard};
 use crate::end::{End, Incoming, Peer};
 use crate::event::{Event, Failure};
@@ -21,21 +20,14 @@ const COMEBACK_TU: u32 = 1000;
 /// The highest association identifier (9.4.1.8).
 const AID_MAX: u16 = 2007;
 
-/// An association and its PMK, if there is RSN or WPA, and the elements of OWE for the response.
-type Agreed = (Option<(Association, Pmk)>, Vec<u8>);
-
 /// An access point.
 pub struct AccessPoint {
     /// Its associations, keys and output.
     pub end: End,
     network: Network,
-    own: Elements,
     beacons: Beacons,
     /// Without RSN and WPA, there is none.
-    authenticator: Option<Authenticator>,
-    /// Without SAE, there is none.
-    sae: Option<sae::Parent>,
-    owe: owe::AccessPoint,
+    admission: Option<Admission>,
     /// The PMKs of the stations that SAE accepted.
     accepted: BTreeMap<MacAddr, Pmk>,
     next_beacon: Duration,
@@ -48,38 +40,17 @@ impl AccessPoint {
     /// [`Mismatch`] if the policy is inconsistent.
     pub fn new(network: Network, beacons: Beacons, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
         let address = beacons.bssid;
-        let own = network.security_elements();
-        let limits = Limits::default();
-        let (mut authenticator, mut sae, mut groups) = (None, None, &[][..]);
-        if let Some(security) = &network.security {
-            let mut of_rsn = Authenticator::new(address, own.clone(), Timing::default(), limits, rng)?;
-            if let Some((key, _)) = &beacons.bigtk {
-                of_rsn.protect_beacons(BIGTK_ID, key.clone())?;
-            }
-            authenticator = Some(of_rsn);
-            groups = &security.groups;
-            if let Some(password) = &security.password {
-                let mut token_key = [0; 32];
-                rng.fill_bytes(&mut token_key);
-                let config = sae::Config {
-                    groups: groups.to_vec(),
-                    hunting_and_pecking: security.method == sae::Method::HuntingAndPecking,
-                    ..sae::Config::default()
-                };
-                let passwords = vec![Arc::clone(password)];
-                let (config, limits) = (Arc::new(config), sae::Limits::default());
-                sae = Some(sae::Parent::new(address, config, passwords, limits, token_key));
-            }
+        let security = network.security.as_ref();
+        let admission = security.map(|security| Admission::new(address, security, Limits::default(), rng));
+        let mut admission = admission.transpose()?;
+        if let (Some(admission), Some((key, _))) = (&mut admission, &beacons.bigtk) {
+            admission.handshakes.protect_beacons(BIGTK_ID, key.clone())?;
         }
-        let owe = owe::AccessPoint::new(groups, limits.half_open);
         let mut access_point = Self {
             end: End::new(Role::Ap, address, address),
             network,
-            own,
             beacons,
-            authenticator,
-            sae,
-            owe,
+            admission,
             accepted: BTreeMap::new(),
             next_beacon: Duration::ZERO,
         };
@@ -101,7 +72,8 @@ impl AccessPoint {
                 }
             }
             Some(Incoming::Eapol { from, packet, sealed }) => {
-                let outcome = self.handshakes(|of_rsn| of_rsn.receive(from, &packet, sealed, now, rng));
+                let outcome =
+                    self.handshakes(|of_rsn| of_rsn.handshakes.receive(from, &packet, sealed, now, rng));
                 self.end.counts.discarded += u64::from(!matches!(outcome, Some(Ok(()))));
             }
             None => {}
@@ -110,14 +82,20 @@ impl AccessPoint {
 
     /// Passes the packet numbers of the group keys and then an input to the handshakes, if there is RSN or WPA, and
     /// executes their outputs.
-    fn handshakes<T>(&mut self, input: impl FnOnce(&mut Authenticator) -> T) -> Option<T> {
-        let authenticator = self.authenticator.as_mut()?;
+    fn handshakes<T>(&mut self, input: impl FnOnce(&mut Admission) -> T) -> Option<T> {
+        let admission = self.admission.as_mut()?;
         let [group, integrity] = self.end.group_numbers();
-        authenticator.note_group_numbers(group, integrity);
-        authenticator.note_beacon_number(self.beacons.last_number());
-        let outcome = input(authenticator);
+        admission.handshakes.note_group_numbers(group, integrity);
+        admission
+            .handshakes
+            .note_beacon_number(self.beacons.last_number());
+        let outcome = input(admission);
         self.apply_outputs();
         Some(outcome)
+    }
+
+    fn sae(&mut self) -> Option<&mut sae::Parent> {
+        self.admission.as_mut()?.sae.as_mut()
     }
 
     fn management(
@@ -135,9 +113,9 @@ impl AccessPoint {
                     self.end.manage(from, self.beacons.probe_response(now));
                 }
             }
-            Body::Authentication { algorithm: SAE, .. } if self.sae.is_some() => {
-                let parent = self.sae.as_mut();
-                let reply = parent.map(|parent| parent.receive(now, from, &mpdu[MacHeader::LEN..], rng));
+            Body::Authentication { algorithm: SAE, .. } if self.sae().is_some() => {
+                let body = &mpdu[MacHeader::LEN..];
+                let reply = self.sae().map(|parent| parent.receive(now, from, body, rng));
                 self.authentication(from, &reply.unwrap_or_default());
             }
             Body::Authentication {
@@ -197,55 +175,38 @@ impl AccessPoint {
             return;
         }
         let heard = Heard::of(capability, elements);
-        let (agreed, of_owe) = match self.agree(from, &heard, elements, rng) {
+        let accepted = self.accepted.get(&from).cloned();
+        let agreed = self.admission.as_mut();
+        let agreed = agreed.map(|of_rsn| of_rsn.agree(from, &heard.security, elements, accepted, rng));
+        let agreed = match agreed.transpose() {
+            // This access point does not support 802.1X, which would provide the PMK later.
+            Ok(Some(Agreed { pmk: None, .. })) => {
+                return self.refuse(from, status::UNSPECIFIED_FAILURE, Failure::NotAuthenticated);
+            }
             Ok(agreed) => agreed,
             Err((status, why)) => return self.refuse(from, status, why),
         };
         let Some(aid) = self.aid(from) else {
             return self.refuse(from, status::FULL, Failure::Full);
         };
-        let association = agreed.as_ref().map(|(association, _)| association);
+        let association = agreed.as_ref().map(|agreed| &agreed.association);
         let peer = Peer::new(aid, heard.qos && self.network.has_qos(), association);
-        self.respond(from, status::SUCCESS, &peer, &of_owe);
         let akm = association.map(|association| association.akm);
+        let of_owe = match (&agreed, &self.network.security) {
+            (Some(Agreed { of_owe, .. }), Some(security)) if akm == Some(Akm::Owe) => {
+                [&security.policy.element(), &of_owe[..]].concat()
+            }
+            _ => Vec::new(),
+        };
+        self.respond(from, status::SUCCESS, &peer, &of_owe);
         self.end.associate(from, peer, akm);
-        if let Some((_, pmk)) = agreed
-            && let Some(Err(error)) =
+        if let Some(pmk) = agreed.and_then(|agreed| agreed.pmk)
+            && let Some(Err((_, why))) =
                 self.handshakes(|of_rsn| of_rsn.start(from, &heard.security, &pmk, now, rng))
         {
             self.end.peers.remove(&from);
-            self.end.report(from, Event::Failed(error.into()));
+            self.end.report(from, Event::Failed(why));
         }
-    }
-
-    /// Negotiates the association with a station. Otherwise returns the status code of the refusal, and its reason.
-    fn agree(
-        &mut self,
-        from: MacAddr,
-        heard: &Heard,
-        elements: &[u8],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Agreed, (u16, Failure)> {
-        let Some(security) = &self.network.security else {
-            return Ok((None, Vec::new()));
-        };
-        let association = Association::negotiate(&self.own, &heard.security)
-            .map_err(|mismatch| (mismatch.status_code(), mismatch.into()))?;
-        let mut of_owe = Vec::new();
-        let pmk = match association.akm {
-            Akm::Owe => {
-                let (answer, pmk) = self
-                    .owe
-                    .answer(from, elements, rng)
-                    .map_err(|error| (error.status(), error.into()))?;
-                of_owe = [security.policy.element(), answer].concat();
-                Some(pmk)
-            }
-            Akm::Sae => self.accepted.get(&from).cloned(),
-            _ => security.psk.clone(),
-        };
-        let pmk = pmk.ok_or((status::UNSPECIFIED_FAILURE, Failure::NotAuthenticated))?;
-        Ok((Some((association, pmk)), of_owe))
     }
 
     /// The association identifier of a station: its own, or the lowest one that is free.
@@ -272,7 +233,11 @@ impl AccessPoint {
     }
 
     fn apply_outputs(&mut self) {
-        while let Some(output) = self.authenticator.as_mut().and_then(Authenticator::poll_output) {
+        while let Some(output) = self
+            .admission
+            .as_mut()
+            .and_then(|of_rsn| of_rsn.handshakes.poll_output())
+        {
             if let Some(Output::Failed {
                 peer,
                 reason,
@@ -290,10 +255,13 @@ impl AccessPoint {
     /// Forgets the handshakes and the authentication of a station.
     fn remove(&mut self, station: MacAddr) {
         self.accepted.remove(&station);
-        if let Some(parent) = &mut self.sae {
+        if let Some(parent) = self.sae() {
             parent.forget(station);
         }
-        if self.handshakes(|of_rsn| of_rsn.remove(station)).is_none() {
+        if self
+            .handshakes(|of_rsn| of_rsn.handshakes.remove(station))
+            .is_none()
+        {
             self.end.peers.remove(&station);
         }
     }
@@ -301,33 +269,33 @@ impl AccessPoint {
     /// Handles the passage of time: beacons, and the timers of the handshakes.
     pub fn timeout(&mut self, now: Duration) {
         if now >= self.next_beacon {
-            let mut mpdu = vec![0; self.beacons.len()];
-            self.beacons.emit(microseconds(now), &mut mpdu);
+            let mpdu = self.beacons.next(now);
             self.end.out.frames.push(mpdu);
             self.next_beacon = now + self.beacons.interval();
         }
-        while let Some((station, reply)) = self.sae.as_mut().and_then(|parent| parent.expire(now)) {
+        while let Some((station, reply)) = self.sae().and_then(|parent| parent.expire(now)) {
             self.authentication(station, &reply);
         }
-        self.handshakes(|of_rsn| of_rsn.timeout(now));
+        self.handshakes(|of_rsn| of_rsn.handshakes.timeout(now));
     }
 
     /// The time of the next call of [`timeout`](Self::timeout).
     pub fn next_timeout(&self, now: Duration) -> Duration {
-        let of_sae = self.sae.as_ref().and_then(sae::Parent::deadline);
-        let of_handshakes = self.authenticator.as_ref().and_then(|one| one.next_timeout(now));
-        let timers = [of_sae, of_handshakes].into_iter().flatten();
-        timers.fold(self.next_beacon, Duration::min)
+        let of_rsn = self
+            .admission
+            .as_ref()
+            .and_then(|of_rsn| of_rsn.next_timeout(now));
+        of_rsn.into_iter().fold(self.next_beacon, Duration::min)
     }
 
     /// Replaces the pairwise key of a station.
     pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) {
-        self.handshakes(|of_rsn| of_rsn.rekey_pairwise(station, now, rng));
+        self.handshakes(|of_rsn| of_rsn.handshakes.rekey_pairwise(station, now, rng));
     }
 
     /// Replaces the group key.
     pub fn rekey_group(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
-        self.handshakes(|of_rsn| of_rsn.rekey_group(now, rng));
+        self.handshakes(|of_rsn| of_rsn.handshakes.rekey_group(now, rng));
     }
 
     /// Ends the association of a station.

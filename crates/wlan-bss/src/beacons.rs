@@ -75,13 +75,20 @@ impl Beacons {
     }
 
     /// The body of a Probe Response: that of a beacon without the TIM (9.3.3.10).
-    pub(crate) fn probe_response(&self, now: Duration) -> Body<'_> {
+    pub fn probe_response(&self, now: Duration) -> Body<'_> {
         Body::ProbeResponse {
             timestamp_us: microseconds(now),
             interval_tu: self.interval_tu,
             capability: self.capability,
             elements: &self.of_probe_response,
         }
+    }
+
+    /// The next beacon, without FCS.
+    pub fn next(&mut self, now: Duration) -> Vec<u8> {
+        let mut mpdu = vec![0; self.len()];
+        self.emit(microseconds(now), &mut mpdu);
+        mpdu
     }
 
     /// Octets of a beacon, without FCS.
@@ -115,6 +122,6 @@ impl Beacons {
 }
 
 /// A time of the access point's clock, for a Timestamp field.
-pub(crate) fn microseconds(now: Duration) -> u64 {
+fn microseconds(now: Duration) -> u64 {
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }

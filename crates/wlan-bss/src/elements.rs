@@ -102,7 +102,7 @@ pub fn of_comeback(after_tu: u32) -> Vec<u8> {
 /// The elements of a beacon, with `more` than the capabilities of the access point.
 pub(crate) fn of_beacon(network: &Network, more: &[u8], protects_beacons: bool) -> Vec<u8> {
     let Elements { rsn, rsnx, wpa } = network.security_elements();
-    let mut parts = vec![of_ssid(network), TIM.to_vec(), rsn, rsnx, wpa];
+    let mut parts = vec![of_ssid(&network.ssid), TIM.to_vec(), rsn, rsnx, wpa];
     if protects_beacons {
         let mut capabilities = [0; BEACON_PROTECTION / 8 + 1];
         capabilities[BEACON_PROTECTION / 8] |= 1 << (BEACON_PROTECTION % 8);
@@ -124,13 +124,13 @@ pub(crate) fn of_probe_response(of_beacon: &[u8]) -> Vec<u8> {
 
 /// The elements of a Probe Request.
 pub(crate) fn of_probe_request(network: &Network) -> Vec<u8> {
-    in_order(&[&of_ssid(network), &network.capabilities.elements], true)
+    in_order(&[&of_ssid(&network.ssid), &network.capabilities.elements], true)
 }
 
 /// The elements of an Association Request, and `more`.
-pub(crate) fn of_request(network: &Network, qos: bool, more: &[u8]) -> Vec<u8> {
+pub fn of_request(network: &Network, qos: bool, more: &[u8]) -> Vec<u8> {
     let Elements { rsn, rsnx, wpa } = network.security_elements();
-    let own = [of_ssid(network), rsn, rsnx, wpa].concat();
+    let own = [of_ssid(&network.ssid), rsn, rsnx, wpa].concat();
     [
         in_order(&[&own, &network.capabilities.elements], qos),
         more.to_vec(),
@@ -148,9 +148,10 @@ pub(crate) fn of_response(network: &Network, qos: bool, more: &[u8]) -> Vec<u8> 
     .concat()
 }
 
-fn of_ssid(network: &Network) -> Vec<u8> {
+/// The SSID element.
+pub fn of_ssid(ssid: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
-    push_element(&mut octets, ID_SSID, &network.ssid);
+    push_element(&mut octets, ID_SSID, ssid);
     octets
 }
 

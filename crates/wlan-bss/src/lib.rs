@@ -5,7 +5,7 @@
 //! ```text
 //!   MPDUs, time, randomness ──► AccessPoint ─┐
 //!                               Station ─────┴─ End: associations, keys, frames ──► MPDUs, packets, events
-//!                                  └─ wlan_rsn: SAE, OWE, 4-way and group key handshakes
+//!                                  └─ Admission, Attempt ── wlan_rsn: SAE, OWE, 4-way and group key handshakes
 //! ```
 //! A caller carries MPDUs (without FCS) between [`AccessPoint`]s and [`Station`]s, over radios or an emulated medium.
 //! After each call, [`End::take_output`] returns the MPDUs to send, the Ethernet frames for the host, and [`Event`]s. The
@@ -18,6 +18,8 @@
 //! | [`beacons`] | beacons and their protection | 9.3.3.2, 11.52 |
 //! | `keys` | keys that seal and open MPDUs | |
 //! | `end` | keys, Data frames, protected management frames, answers to SA Queries | 11.13, 12.5 |
+//! | [`admission`] | an access point's authentications, choice of suites and handshakes, for any transport | 11.3, 12 |
+//! | [`attempt`] | a station's authentication and association, for any transport | 11.3, 12.4 |
 //! | `access_point` | discovery, authentication, association and keys of all stations | 11.1.4, 11.3, 12.7 |
 //! | `station` | the same of a station | |
 //! | `event` | changes of associations and keys | |
@@ -30,6 +32,8 @@
 #![forbid(unsafe_code)]
 
 mod access_point;
+pub mod admission;
+pub mod attempt;
 pub mod beacons;
 pub mod elements;
 mod end;

@@ -9,7 +9,7 @@ use wlan_rsn::sae::{self, Password, PasswordError};
 use wlan_rsn::{Akm, Elements, Group, ManagementProtection, Pmk, Policy, Protocol};
 
 /// Cipher of group addressed management frames: hostapd's default.
-const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
+pub const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
 
 /// A network, as one end is configured for it.
 #[derive(Clone)]
@@ -42,10 +42,8 @@ pub struct Security {
     pub psk: Option<Pmk>,
     /// The password of SAE.
     pub password: Option<Arc<Password>>,
-    /// How SAE maps the password to an element.
-    pub method: sae::Method,
-    /// Groups of SAE and OWE, the preferred one first.
-    pub groups: Vec<Group>,
+    /// SAE. A station with hunting-and-pecking uses no other method. The groups are also those of OWE.
+    pub sae: sae::Config,
 }
 
 /// Why a passphrase is no secret of a key management.
@@ -99,15 +97,17 @@ impl Security {
             policy,
             psk: pmk,
             password,
-            method: sae::Method::default(),
-            groups: groups.to_vec(),
+            sae: sae::Config {
+                groups: groups.to_vec(),
+                ..sae::Config::default()
+            },
         })
     }
 
-    /// The elements that the end advertises. Without hash-to-element, there is no RSN Extension element.
+    /// The elements that the end advertises. With hunting-and-pecking, there is no RSN Extension element.
     pub fn elements(&self) -> Elements {
         let mut elements = Elements::of(&self.policy);
-        if self.method == sae::Method::HuntingAndPecking {
+        if self.sae.hunting_and_pecking {
             elements.rsnx.clear();
         }
         elements

@@ -1,29 +1,29 @@
 //! A station of a BSS: finds the network, authenticates, associates, and completes the handshakes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_frames::beacon::Beacon;
-use wlan_frames::management::{Body, OPEN_SYSTEM, reason, status};
+use wlan_frames::management::{Body, reason};
 use wlan_frames::{MacAddr, MacHeader, Management, Role};
-use wlan_rsn::sae::{self, Sae};
-use wlan_rsn::{Akm, Association, Output, Pmk, Supplicant, Timing, owe};
+use wlan_rsn::{Association, Output, Pmk, Supplicant, Timing};
 
-use crate::LISTEN_INTERVAL;
+use crate::attempt::{Attempt, Progress, Rules, Transmit};
 use crate::elements::{self, Heard};
 use crate::end::{End, Incoming, Peer};
 use crate::event::{Event, Failure};
-use crate::network::{Network, Security};
+use crate::network::Network;
 
-const RETRY_AFTER: Duration = Duration::from_millis(200);
-const TRIES: u8 = 5;
+const RULES: Rules = Rules {
+    again: Duration::from_millis(200),
+    tries: 5,
+    doubts_refusals: false,
+    repeats: |_| Vec::new(),
+};
 
 enum State {
     Scanning,
-    OpenAuthentication,
-    Sae(Box<Sae>),
-    Associating,
+    Joining(Box<Attempt>),
     /// Without RSN and WPA, there is no supplicant.
     Associated(Option<Box<Supplicant>>),
     Ended,
@@ -34,28 +34,18 @@ pub struct Station {
     /// Its association, keys and output.
     pub end: End,
     network: Network,
-    pmk: Option<Pmk>,
-    /// `None` if the key management is not OWE.
-    owe: Option<owe::Station>,
     access_point: Heard,
     state: State,
-    /// When the request is sent again, and how often it was sent.
-    retry: Option<(Duration, u8)>,
 }
 
 impl Station {
     /// A station that joins the first access point of this network whose beacon or Probe Response it receives.
-    pub fn new(own: MacAddr, network: Network, rng: &mut dyn CryptoRng) -> Self {
-        let security = network.security.as_ref();
-        let of_owe = security.filter(|security| security.is_only(Akm::Owe));
+    pub fn new(own: MacAddr, network: Network) -> Self {
         Self {
             end: End::new(Role::Sta, own, MacAddr::BROADCAST),
-            pmk: security.and_then(|security| security.psk.clone()),
-            owe: of_owe.and_then(|security| owe::Station::new(&security.groups, rng)),
+            network,
             access_point: Heard::default(),
             state: State::Scanning,
-            retry: None,
-            network,
         }
     }
 
@@ -115,83 +105,37 @@ impl Station {
         }
         self.end.bssid = bssid;
         self.access_point = heard;
-        match &self.network.security {
-            Some(security) if security.is_only(Akm::Sae) => match initiate_sae(now, &self.end, security, rng)
-            {
-                Ok((exchange, reply)) => {
-                    self.state = State::Sae(Box::new(exchange));
-                    self.authentication(now, reply);
-                }
-                Err(why) => self.fail(why),
-            },
-            _ => {
-                self.state = State::OpenAuthentication;
-                self.request(now, 1);
-            }
-        }
+        let (network, qos) = (self.network.clone(), self.access_point.qos);
+        let attempt = Attempt::new([self.end.own, bssid], network, qos, RULES);
+        self.state = State::Joining(Box::new(attempt));
+        self.attempt(now, rng, |attempt, rng, send| attempt.begin(now, rng, send));
     }
 
-    /// Sends the frames of SAE, and associates once the peer is accepted.
-    fn authentication(&mut self, now: Duration, reply: sae::Reply) {
-        self.end.authenticate_sae(self.end.bssid, &reply);
-        match reply.event {
-            Some(sae::Event::Accepted(pmk)) => {
-                self.pmk = Some(pmk);
-                self.state = State::Associating;
-                self.request(now, 1);
-            }
-            Some(sae::Event::Failed(failure)) => self.fail(failure.into()),
-            None => {}
-        }
-    }
-
-    /// Sends the request of the current state.
-    fn request(&mut self, now: Duration, tries: u8) {
-        if tries > TRIES {
-            self.fail(Failure::NoAnswer);
+    /// Passes an input to the attempt in progress.
+    fn attempt(
+        &mut self,
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+        input: impl FnOnce(&mut Attempt, &mut dyn CryptoRng, Transmit<'_>) -> Progress,
+    ) {
+        let State::Joining(attempt) = &mut self.state else {
             return;
-        }
-        self.retry = Some((now + RETRY_AFTER, tries));
-        let bssid = self.end.bssid;
-        match self.state {
-            State::OpenAuthentication => self.end.authenticate(bssid, OPEN_SYSTEM, 1, status::SUCCESS),
-            State::Associating => {
-                let of_owe = self.owe.as_ref().map(owe::Station::element).unwrap_or_default();
-                let elements = elements::of_request(&self.network, self.access_point.qos, &of_owe);
-                let request = Body::AssociationRequest {
-                    capability: self.network.capabilities.information,
-                    listen_interval: LISTEN_INTERVAL,
-                    elements: &elements,
-                };
-                self.end.manage(bssid, request);
-            }
-            _ => self.retry = None,
+        };
+        let (bssid, end) = (self.end.bssid, &mut self.end);
+        match input(attempt, rng, &mut |body| end.manage(bssid, body)) {
+            Progress::Pending => {}
+            Progress::Associated(pmk) => self.associated(now, pmk, rng),
+            Progress::Failed(why) => self.fail(why),
         }
     }
 
     fn management(&mut self, now: Duration, body: &Body<'_>, mpdu: &[u8], rng: &mut dyn CryptoRng) {
         match (&mut self.state, body) {
-            (
-                State::OpenAuthentication,
-                Body::Authentication {
-                    transaction: 2,
-                    status,
-                    ..
-                },
-            ) => {
-                if *status == status::SUCCESS {
-                    self.state = State::Associating;
-                    self.request(now, 1);
-                } else {
-                    self.fail(Failure::AuthenticationRefused(*status));
-                }
-            }
-            (State::Sae(exchange), Body::Authentication { .. }) => {
-                let reply = exchange.receive(now, &mpdu[MacHeader::LEN..], rng);
-                self.authentication(now, reply);
-            }
-            (State::Associating, Body::AssociationResponse { status, elements, .. }) => {
-                self.associated(now, *status, elements, rng);
+            (State::Joining(_), Body::Authentication { .. } | Body::AssociationResponse { .. }) => {
+                let octets = &mpdu[MacHeader::LEN..];
+                self.attempt(now, rng, |attempt, rng, send| {
+                    attempt.receive(now, body, octets, rng, send)
+                });
             }
             (
                 State::Associated(supplicant),
@@ -203,28 +147,19 @@ impl Station {
                 }
                 _ => self.fail(Failure::Ended(*reason)),
             },
-            (State::Associating, Body::Deauthentication { reason, .. }) => {
+            (State::Joining(attempt), Body::Deauthentication { reason, .. }) if attempt.is_associating() => {
                 self.fail(Failure::Deauthenticated(*reason));
             }
             _ => {}
         }
     }
 
-    fn associated(&mut self, now: Duration, status: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
-        self.retry = None;
-        let groups = self
-            .owe
-            .as_mut()
-            .filter(|_| status == status::UNSUPPORTED_FINITE_CYCLIC_GROUP);
-        if groups.is_some_and(|groups| groups.refused(rng)) {
-            self.request(now, 1);
-            return;
+    fn associated(&mut self, now: Duration, pmk: Option<Pmk>, rng: &mut dyn CryptoRng) {
+        // This station does not support 802.1X, which would provide the PMK later.
+        if pmk.is_none() && self.network.security.is_some() {
+            return self.fail(Failure::NotAuthenticated);
         }
-        if status != status::SUCCESS {
-            self.fail(Failure::AssociationRefused(status));
-            return;
-        }
-        let (association, supplicant) = match self.supplicant(elements) {
+        let (association, supplicant) = match pmk.map(|pmk| self.supplicant(pmk)).transpose() {
             Ok(agreed) => agreed.unzip(),
             Err(why) => return self.fail(why),
         };
@@ -240,20 +175,12 @@ impl Station {
         }));
     }
 
-    /// Negotiates the association after a response with these elements; `None` without RSN and WPA.
-    fn supplicant(&mut self, elements: &[u8]) -> Result<Option<(Association, Supplicant)>, Failure> {
-        if self.network.security.is_none() {
-            return Ok(None);
-        }
-        if let Some(owe) = &self.owe {
-            self.pmk = Some(owe.finish(elements)?);
-        }
-        let pmk = self.pmk.clone().ok_or(Failure::NotAuthenticated)?;
+    fn supplicant(&self, pmk: Pmk) -> Result<(Association, Supplicant), Failure> {
         let own = self.network.security_elements();
         let association = Association::negotiate(&self.access_point.security, &own)?;
         let (own, bssid) = (self.end.own, self.end.bssid);
         let supplicant = Supplicant::new(own, bssid, association.clone(), pmk, Timing::default())?;
-        Ok(Some((association, supplicant)))
+        Ok((association, supplicant))
     }
 
     fn apply_outputs(&mut self) {
@@ -278,37 +205,26 @@ impl Station {
 
     fn fail(&mut self, why: Failure) {
         self.state = State::Ended;
-        self.retry = None;
         self.end.forget();
         self.end.report(self.end.bssid, Event::Failed(why));
     }
 
     /// Handles the passage of time.
-    pub fn timeout(&mut self, now: Duration) {
-        if let Some((_, tries)) = self.retry.filter(|&(at, _)| at <= now) {
-            self.request(now, tries + 1);
-        }
-        match &mut self.state {
-            State::Sae(exchange) => {
-                let reply = exchange.expire(now);
-                self.authentication(now, reply);
-            }
-            State::Associated(Some(supplicant)) => {
-                supplicant.timeout(now);
-                self.apply_outputs();
-            }
-            _ => {}
+    pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+        self.attempt(now, rng, |attempt, rng, send| attempt.timeout(now, rng, send));
+        if let State::Associated(Some(supplicant)) = &mut self.state {
+            supplicant.timeout(now);
+            self.apply_outputs();
         }
     }
 
     /// The time of the next call of [`timeout`](Self::timeout).
     pub fn next_timeout(&self, now: Duration) -> Option<Duration> {
-        let of_state = match &self.state {
-            State::Sae(exchange) => exchange.deadline(),
+        match &self.state {
+            State::Joining(attempt) => attempt.next_timeout(),
             State::Associated(Some(supplicant)) => supplicant.next_timeout(now),
             _ => None,
-        };
-        of_state.into_iter().chain(self.retry.map(|(at, _)| at)).min()
+        }
     }
 
     /// Asks the access point for a new key, the pairwise key or the group key.
@@ -326,26 +242,4 @@ impl Station {
             self.fail(Failure::Left);
         }
     }
-}
-
-fn initiate_sae(
-    now: Duration,
-    end: &End,
-    security: &Security,
-    rng: &mut dyn CryptoRng,
-) -> Result<(Sae, sae::Reply), Failure> {
-    let config = sae::Config {
-        groups: security.groups.clone(),
-        ..sae::Config::default()
-    };
-    let password = security.password.clone().ok_or(Failure::NotAuthenticated)?;
-    let ends = [end.own, end.bssid];
-    Ok(Sae::initiate(
-        now,
-        ends,
-        security.method,
-        Arc::new(config),
-        password,
-        rng,
-    )?)
 }

@@ -85,7 +85,7 @@ impl World {
     }
 
     fn add(&mut self, address: MacAddr, network: Network) {
-        let mut station = Station::new(address, network, &mut UnwrapErr(SysRng));
+        let mut station = Station::new(address, network);
         station.probe();
         self.stations.push(station);
         self.events.push(Vec::new());

@@ -7,7 +7,6 @@ use wlan_ciphers::Suite;
 use wlan_frames::beacon::{CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, push_element};
 use wlan_frames::rsn::ID_VENDOR;
 use wlan_frames::{AddrError, MacAddr};
-use wlan_rsn::sae::Method;
 use wlan_rsn::{Akm, Group, ManagementProtection};
 
 /// Capability Information of both ends.
@@ -148,7 +147,7 @@ impl Network {
         };
         let mut security = Security::of(suite, &[self.akm()?], [ssid, passphrase], &groups, management)?;
         if self.sae_pwe == 0 {
-            security.method = Method::HuntingAndPecking;
+            security.sae.hunting_and_pecking = true;
         }
         let mut elements = Vec::new();
         push_element(&mut elements, ID_SUPPORTED_RATES, &RATES);

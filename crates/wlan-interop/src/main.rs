@@ -74,7 +74,7 @@ impl Actor {
             }
             Role::Sta => {
                 let network = network()?.of(config.role)?;
-                Self::Station(Box::new(Station::new(config.own()?, network, rng)))
+                Self::Station(Box::new(Station::new(config.own()?, network)))
             }
             Role::Attacker => {
                 let [ap, sta] = &config.victims[..] else {
@@ -121,7 +121,7 @@ impl Actor {
     fn timeout(&mut self, now: Duration) {
         match self {
             Self::AccessPoint(ap) => ap.timeout(now),
-            Self::Station(station) => station.timeout(now),
+            Self::Station(station) => station.timeout(now, &mut UnwrapErr(SysRng)),
             Self::Attacker(_) => {}
         }
     }

@@ -94,7 +94,7 @@ impl<'a> Joining<'a> {
     /// [`JoiningError`].
     pub fn join(&mut self, station: usize) -> Result<Joined, JoiningError> {
         let rng = &mut UnwrapErr(SysRng);
-        let mut joining = Station::new(mac(station), self.of_stations.clone(), rng);
+        let mut joining = Station::new(mac(station), self.of_stations.clone());
         joining.probe();
         let mut established = 0;
         let mut on_air = VecDeque::new();

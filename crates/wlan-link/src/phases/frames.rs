@@ -19,12 +19,10 @@ use std::net::IpAddr;
 
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_frames::beacon::{
-    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, ID_SSID, elements, push_element,
-};
+use wlan_frames::beacon::{CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, elements, push_element};
 use wlan_frames::management::{Body, Management, SaQuery};
-use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL as OUI, RsnElement};
-use wlan_rsn::{Elements, Protocol};
+use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL as OUI, RsnElement};
+use wlan_rsn::Protocol;
 
 use super::lease::Prefix;
 use crate::plane::{Kind, wire};
@@ -81,46 +79,15 @@ impl Writer {
         wire::fill(&mut frame, QUESTION_B);
         frame
     }
-
-    /// Builds an Authentication frame with this SAE body.
-    pub fn sae(&mut self, da: MacAddr, bssid: MacAddr, body: &[u8]) -> Option<Vec<u8>> {
-        Some(self.frame(da, bssid, Body::authentication(body).ok()?))
-    }
-
-    /// Builds a beacon.
-    pub fn beacon(&mut self, timestamp_us: u64, interval_tu: u16, elements: &[u8]) -> Vec<u8> {
-        let beacon = Beacon {
-            bssid: self.own,
-            sequence: self.number(),
-            timestamp_us,
-            interval_tu,
-            capability: CAPABILITY,
-            elements,
-        };
-        let mut octets = vec![0; beacon.len()];
-        beacon.emit(&mut octets);
-        octets
-    }
 }
 
-/// The elements of beacons and probe responses.
-pub fn advertisement(ssid: &[u8], kind: Kind, advertised: &Elements) -> Vec<u8> {
-    let mut octets = identity(ssid, advertised);
+/// The element of beacons and Probe Responses that says that the network is a link with this kind of device.
+pub fn link(kind: Kind) -> Vec<u8> {
     let kind = match kind {
         Kind::Ip => 0,
         Kind::Ethernet => 1,
     };
-    vendor(&mut octets, TYPE_LINK, &[LINK_VERSION, kind]);
-    octets
-}
-
-/// The SSID, RSN and RSNX elements.
-fn identity(ssid: &[u8], security: &Elements) -> Vec<u8> {
-    let mut octets = Vec::new();
-    push_element(&mut octets, ID_SSID, ssid);
-    octets.extend_from_slice(&security.rsn);
-    octets.extend_from_slice(&security.rsnx);
-    octets
+    vendor(TYPE_LINK, &[LINK_VERSION, kind])
 }
 
 /// The kind of device of a link of this version that advertises itself by these elements.
@@ -161,25 +128,23 @@ pub fn deauthentication(reason: u16) -> Body<'static> {
     }
 }
 
-/// The elements of an Association Request.
-pub fn request(ssid: &[u8], chosen: &Elements, cookie: &[u8], dh: &[u8]) -> Vec<u8> {
-    let mut octets = identity(ssid, chosen);
-    octets.extend_from_slice(dh);
-    if !cookie.is_empty() {
-        vendor(&mut octets, TYPE_COOKIE, cookie);
-    }
-    octets
-}
-
 /// The cookie element.
 pub fn cookie(cookie: &[u8]) -> Vec<u8> {
-    let mut octets = Vec::new();
-    vendor(&mut octets, TYPE_COOKIE, cookie);
-    octets
+    vendor(TYPE_COOKIE, cookie)
 }
 
-fn vendor(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
-    push_element(octets, ID_VENDOR, &[&OUI[..], &[kind], body].concat());
+/// The elements of an Association Request that repeat those of an Authentication frame: the cookie.
+pub fn repeated(octets: &[u8]) -> Vec<u8> {
+    match cookie_of(octets) {
+        [] => Vec::new(),
+        octets => cookie(octets),
+    }
+}
+
+fn vendor(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    push_element(&mut octets, ID_VENDOR, &[&OUI[..], &[kind], body].concat());
+    octets
 }
 
 /// Content of a sealed Action frame.
@@ -335,13 +300,6 @@ mod tests {
         let numbers: Vec<u16> = (0..4097).map(|_| next()).collect();
         let expected: Vec<u16> = (1..4096).chain([0, 1]).collect();
         assert_eq!(numbers, expected);
-    }
-
-    #[test]
-    fn a_beacon_has_its_time_and_the_capabilities_of_a_protected_bss_with_qos() {
-        let octets = Writer::new(MacAddr([2; 6])).beacon(0x0102_0304_0506_0708, 1000, b"");
-        let fixed = [8, 7, 6, 5, 4, 3, 2, 1, 0xe8, 0x03, 0x11, 0x02];
-        assert_eq!(octets[24..], fixed);
     }
 
     proptest! {

@@ -62,15 +62,19 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use serde::Serialize;
+use wlan_bss::network::GROUP_MANAGEMENT;
+use wlan_bss::{Capabilities, Security};
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::sae::{self, Password};
-use wlan_rsn::{Akm, Elements, GroupKey, Key, PairwiseKey, Pmk, Policy, Protocol};
+use wlan_rsn::{Akm, GroupKey, Key, PairwiseKey, Pmk, Policy, Protocol};
 
 pub use ap::{AccessPoint, ApSettings, RadiusSettings};
 pub use lease::{Addressing, AddressingError, LISTED, MAX_ADDRESSES, Prefix};
 pub use members::MemberState;
 pub use sta::{StaSettings, StaState, Station};
+
+use frames::CAPABILITY;
 
 use crate::plane::{ControlFrame, Endpoint, Kind, Network};
 
@@ -345,12 +349,12 @@ pub struct Settings {
 }
 
 /// SAE settings of both ends. The retransmission timeout allows for the control plane of a busy host.
-fn sae_config() -> Arc<sae::Config> {
-    Arc::new(sae::Config {
+fn sae_config() -> sae::Config {
+    sae::Config {
         groups: GROUPS.to_vec(),
         retransmit: Duration::from_millis(100),
         ..sae::Config::default()
-    })
+    }
 }
 
 /// Describes the failure of an SAE exchange with `peer`.
@@ -364,18 +368,32 @@ fn sae_failure(failure: sae::Failure, peer: &str) -> String {
 /// Groups for SAE and OWE.
 pub const GROUPS: [wlan_rsn::Group; 1] = [wlan_rsn::Group::P256];
 
-/// Group management cipher, which RSN requires if management frames are protected.
-const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
-
 impl Settings {
-    /// The elements of an end that offers or chooses `pairwise`, with the group cipher `group`. Management frame
+    /// The network of an end that offers or chooses `pairwise`, with the group cipher `group`. Management frame
     /// protection is required. Pairwise keys have two identifiers, so that replacing a key loses no frame.
-    fn elements(&self, pairwise: &[Suite], group: Suite) -> Elements {
+    fn network(&self, pairwise: &[Suite], group: Suite) -> wlan_bss::Network {
         let akm = self.credentials.akm();
         let mut policy = Policy::of(Protocol::Rsn, akm, group)
             .with_mfp(GROUP_MANAGEMENT)
             .with_extended_key_id();
         policy.pairwise = pairwise.to_vec();
-        Elements::of(&policy)
+        let (psk, password) = match &self.credentials {
+            Credentials::Psk(pmk) => (Some(pmk.clone()), None),
+            Credentials::Sae(password) => (None, Some(Arc::clone(password))),
+            Credentials::Owe | Credentials::Eap(_) => (None, None),
+        };
+        wlan_bss::Network {
+            ssid: self.ssid.clone(),
+            capabilities: Capabilities {
+                information: CAPABILITY,
+                elements: Vec::new(),
+            },
+            security: Some(Security {
+                policy,
+                psk,
+                password,
+                sae: sae_config(),
+            }),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use wlan_bss::Beacons;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
 
@@ -83,16 +84,15 @@ impl Outbox {
     /// Sends an unprotected Authentication frame for each SAE body.
     pub fn send_sae(&mut self, to: Destination, bodies: &[Vec<u8>]) {
         for body in bodies {
-            if let Some(frame) = self.writer.sae(to.address, to.bssid, body) {
-                self.push_frame(to.endpoint, false, frame);
+            if let Ok(body) = Body::authentication(body) {
+                self.send(to, body);
             }
         }
     }
 
     /// Broadcasts a beacon.
-    pub fn send_beacon(&mut self, to: Endpoint, timestamp_us: u64, interval_tu: u16, elements: &[u8]) {
-        let frame = self.writer.beacon(timestamp_us, interval_tu, elements);
-        self.push_frame(to, false, frame);
+    pub fn send_beacon(&mut self, to: Endpoint, beacons: &mut Beacons, now: Duration) {
+        self.push_frame(to, false, beacons.next(now));
     }
 
     /// Sends a frame sealed under the pairwise key of its receiver.

@@ -33,6 +33,7 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_ciphers::{IntegrityKeyId, Suite};
 use wlan_frames::MacAddr;
+use wlan_frames::management::status;
 use wlan_frames::rsn::RsnCapabilities;
 
 use crate::association::{Chosen, is_data_cipher};
@@ -71,6 +72,17 @@ pub enum StartError {
     /// The maximum number of stations is reached, and all of them have answered.
     #[error("the limit of {0} stations is reached")]
     Full(usize),
+}
+
+impl StartError {
+    /// The status code of the association response that refuses the association (IEEE 802.11-2020 Table 9-50).
+    #[must_use]
+    pub const fn status_code(self) -> u16 {
+        match self {
+            StartError::Mismatch(mismatch) => mismatch.status_code(),
+            StartError::Pmk(_) | StartError::Full(_) => status::FULL,
+        }
+    }
 }
 
 /// The access point's side of the handshakes with all its stations. `P` identifies a station to the caller.

@@ -89,7 +89,7 @@ impl AccessPoint {
         let member = self.members.get_mut(&station.address);
         if let Some(member) = member.filter(|member| member.peer == station) {
             member.session_timeout = session_timeout;
-            if !self.authenticator.renew_pmk(station, &pmk, self.now, rng) {
+            if !self.admission.handshakes.renew_pmk(station, &pmk, self.now, rng) {
                 member.session.renewed = Some(pmk);
             }
             return;

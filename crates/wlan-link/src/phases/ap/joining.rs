@@ -1,20 +1,17 @@
 //! Discovery, authentication and association: unprotected frames.
 
 use rand_core::CryptoRng;
+use wlan_bss::admission::Agreed;
 use wlan_bss::elements::{Heard, of_comeback};
 use wlan_frames::MacAddr;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE, reason, status};
-use wlan_rsn::authenticator::StartError;
-use wlan_rsn::{Association, Elements, Peer, Pmk, sae};
+use wlan_rsn::{Elements, Peer, Pmk, sae};
 
 use super::super::frames::{self, CAPABILITY};
 use super::super::joins::{Associated, Claimant, Join, displaced};
 use super::super::members::session_of;
 use super::super::pace::SILENT_AFTER_TU;
-use super::{
-    AUTHENTICATING_FOR, AccessPoint, BEACON_TU, Credentials, JOINING_FOR, Outcome, Phase, SOON, microseconds,
-    sae_failure,
-};
+use super::{AUTHENTICATING_FOR, AccessPoint, Credentials, JOINING_FOR, Outcome, Phase, SOON, sae_failure};
 
 /// Refusal of an Association Request.
 pub(super) enum Refusal {
@@ -65,14 +62,9 @@ impl AccessPoint {
         if !asked.is_empty() && asked != self.settings.common.ssid {
             return;
         }
-        let elements = self.advertisement();
-        let body = Body::ProbeResponse {
-            timestamp_us: microseconds(self.now),
-            interval_tu: BEACON_TU,
-            capability: CAPABILITY,
-            elements: &elements,
-        };
-        self.outbox.send_answer(self.destination(from), len, body);
+        let to = self.destination(from);
+        let body = self.beacons.probe_response(self.now);
+        self.outbox.send_answer(to, len, body);
     }
 
     /// Processes an unprotected claim that a session is over. It may be forged, so it only triggers an SA Query
@@ -94,7 +86,7 @@ impl AccessPoint {
         rng: &mut dyn CryptoRng,
     ) {
         let body = &octets[Management::HEADER_LEN..];
-        if let (SAE, Some(sae)) = (algorithm, &mut self.sae) {
+        if let (SAE, Some(sae)) = (algorithm, &mut self.admission.sae) {
             let reply = sae.receive(self.now, from, body, rng);
             if sae.is_open(from) {
                 self.enter(from);
@@ -105,7 +97,7 @@ impl AccessPoint {
             return;
         }
         let (mut rest, mut code) = (Vec::new(), status::UNSUPPORTED_ALGORITHM);
-        if algorithm == OPEN_SYSTEM && self.sae.is_none() {
+        if algorithm == OPEN_SYSTEM && self.admission.sae.is_none() {
             code = status::SUCCESS;
             rest = frames::cookie(&self.cookies.issue(from.address, &from.place(), self.now));
         }
@@ -187,15 +179,13 @@ impl AccessPoint {
                 // The station has the group key.
                 self.rekey_group_within(SOON);
             }
-            self.authenticator.remove(station);
+            self.admission.handshakes.remove(station);
             if let Some(eap) = &mut self.eap {
                 eap.remove(station);
             }
-            if let Some(owe) = &mut self.owe {
-                owe.forget(station);
-            }
+            self.admission.owe.forget(station);
         }
-        if let Some(sae) = &mut self.sae {
+        if let Some(sae) = &mut self.admission.sae {
             sae.abandon(station);
         }
     }
@@ -237,10 +227,11 @@ impl AccessPoint {
         if self.members.len() >= self.settings.stations {
             return Err(self.refused(from, status::FULL, "the limit of stations is reached"));
         }
-        if let Err(mismatch) = Association::negotiate(&self.elements, &asked.security) {
-            return Err(self.refused(from, mismatch.status_code(), mismatch));
-        }
-        let (pmk, element) = self.pmk(from, elements, rng)?;
+        let accepted = self.joins.get(&from).and_then(|join| join.pmk.clone());
+        let agreed = self
+            .admission
+            .agree(from, &asked.security, elements, accepted, rng);
+        let Agreed { pmk, of_owe, .. } = agreed.map_err(|(code, why)| self.refused(from, code, why))?;
         self.enter(from);
         let started = match &pmk {
             Some(pmk) => self.start_handshake(from, &asked.security, pmk, rng),
@@ -275,7 +266,7 @@ impl AccessPoint {
             began: now,
             has_keys: false,
         });
-        Ok((aid, element))
+        Ok((aid, of_owe))
     }
 
     /// Whether the station has completed SAE from this endpoint, or presents a cookie that was sent there.
@@ -315,14 +306,8 @@ impl AccessPoint {
         pmk: &Pmk,
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Refusal> {
-        let started = self.authenticator.start(station, elements, pmk, self.now, rng);
-        started.map_err(|error| {
-            let code = match error {
-                StartError::Mismatch(mismatch) => mismatch.status_code(),
-                StartError::Full(_) | StartError::Pmk(_) => status::FULL,
-            };
-            self.refused(station, code, error)
-        })
+        let started = self.admission.start(station, elements, pmk, self.now, rng);
+        started.map_err(|(code, why)| self.refused(station, code, why))
     }
 
     /// Reports why an association is refused.
@@ -339,29 +324,6 @@ impl AccessPoint {
         let (phase, outcome) = (Phase::Authentication, Outcome::Failed);
         self.outbox
             .log_limited(self.now, phase, outcome, station.address, text);
-    }
-
-    /// The PMK that the station must prove, if it exists before 802.1X, and, for OWE, the element of the answer.
-    fn pmk(
-        &mut self,
-        from: Claimant,
-        elements: &[u8],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(Option<Pmk>, Vec<u8>), Refusal> {
-        if let Some(owe) = &mut self.owe {
-            let (element, pmk) = owe.answer(from, elements, rng).map_err(|error| error.status())?;
-            return Ok((Some(pmk), element));
-        }
-        let pmk = match &self.settings.common.credentials {
-            Credentials::Psk(pmk) => Some(pmk.clone()),
-            Credentials::Sae(_) => self.joins.get(&from).and_then(|join| join.pmk.clone()),
-            Credentials::Owe => None,
-            Credentials::Eap(_) => return Ok((None, Vec::new())),
-        };
-        match pmk {
-            Some(pmk) => Ok((Some(pmk), Vec::new())),
-            None => Err(status::INVALID_PMKID.into()),
-        }
     }
 
     fn free_aid(&self) -> u16 {

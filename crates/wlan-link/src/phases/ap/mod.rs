@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
+use wlan_bss::Beacons;
+use wlan_bss::admission::{Admission, Limits};
 use wlan_eap::{PassThrough, Secret, radius};
 use wlan_frames::MacAddr;
 use wlan_frames::management::{Management, reason};
-use wlan_rsn::authenticator::Limits;
 use wlan_rsn::cookie::Cookies;
-use wlan_rsn::{Authenticator, Elements, Mismatch, Timing, owe, sae};
+use wlan_rsn::{Mismatch, authenticator, sae};
 
 use super::frames::{self, Protected};
 use super::joins::{Claimant, JOINS, Joins};
@@ -27,14 +28,11 @@ use super::lease::Addressing;
 use super::members::{Member, MemberState, session_of};
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Steady};
-use super::{
-    Action, Credentials, GROUPS, Machine, Outcome, Phase, Settings, Traffic, sae_config, sae_failure,
-};
+use super::{Action, Credentials, Machine, Outcome, Phase, Settings, Traffic, sae_failure};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
 /// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
-pub(super) const BEACON_TU: u16 = 1000;
-const BEACON_EVERY: Duration = Duration::from_micros(1024 * BEACON_TU as u64);
+const BEACON_TU: u16 = 1000;
 /// Maximum time of each step of a join: SAE, the association after it, and the handshake with all its retries.
 const JOINING_FOR: Duration = Duration::from_secs(10);
 /// The same for a station that the authentication server has not accepted yet; longer than its conversation.
@@ -81,10 +79,8 @@ pub struct RadiusSettings {
 /// The state machine of an access point.
 pub struct AccessPoint {
     settings: ApSettings,
-    elements: Elements,
-    authenticator: Authenticator<Claimant>,
-    sae: Option<sae::Parent<Claimant>>,
-    owe: Option<owe::AccessPoint<Claimant>>,
+    beacons: Beacons,
+    admission: Admission<Claimant>,
     eap: Option<PassThrough<Claimant>>,
     cookies: Cookies,
     /// Stations without a session.
@@ -126,24 +122,31 @@ impl AccessPoint {
     pub fn new(settings: ApSettings, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
         let common = &settings.common;
         let group = *common.ciphers.first().expect("at least one cipher");
-        let elements = common.elements(&common.ciphers, group);
-        // This machine bounds joins and sessions apart.
+        let network = common.network(&common.ciphers, group);
+        let link = frames::link(common.kind);
+        let beacons = Beacons::new(common.address, &network, BEACON_TU, &link, None)?;
+        let security = network.security.as_ref().expect("a link is protected");
+        // This machine bounds joins and sessions apart. Every SAE Commit requires a token, so that a station without one
+        // has no state. This machine bounds the joins after an exchange has begun.
         let limits = Limits {
-            stations: settings.stations + JOINS,
-            half_open: JOINS,
+            handshakes: authenticator::Limits {
+                stations: settings.stations + JOINS,
+                half_open: JOINS,
+            },
+            sae: sae::Limits {
+                threshold: 0,
+                open: JOINS + 1,
+                ..sae::Limits::default()
+            },
         };
-        let timing = Timing::default();
-        let authenticator = Authenticator::new(common.address, elements.clone(), timing, limits, rng)?;
-        let cookies = Cookies::new(&secret(rng));
-        let sae = sae_parent(common, rng);
-        let owe =
-            matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, JOINS));
+        let admission = Admission::new(common.address, security, limits, rng)?;
+        let mut secret = [0; 32];
+        rng.fill_bytes(&mut secret);
+        let cookies = Cookies::new(&secret);
         let eap = matches!(common.credentials, Credentials::Eap(_)).then(|| pass_through(&settings));
         let mut access_point = Self {
-            elements,
-            authenticator,
-            sae,
-            owe,
+            beacons,
+            admission,
             eap,
             cookies,
             joins: Joins::new(),
@@ -178,7 +181,7 @@ impl AccessPoint {
 
     fn rekey_group(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
-        if self.authenticator.rekey_group(now, rng) {
+        if self.admission.handshakes.rekey_group(now, rng) {
             self.next_group_rekey = now + self.settings.rekey_group_after;
             let text = "renewing the group key";
             self.outbox
@@ -229,15 +232,13 @@ impl AccessPoint {
     /// the authentication server.
     #[must_use]
     pub fn kept(&self) -> [usize; 5] {
-        let sae = self
-            .sae
-            .as_ref()
-            .map_or(0, |sae| sae.open() + sae.accepted() + sae.given_up());
+        let sae = self.admission.sae.as_ref();
+        let sae = sae.map_or(0, |sae| sae.open() + sae.accepted() + sae.given_up());
         [
             self.members.len(),
             self.joins.len(),
             sae,
-            self.authenticator.half_open(),
+            self.admission.handshakes.half_open(),
             self.eap.as_ref().map_or(0, PassThrough::len),
         ]
     }
@@ -250,11 +251,6 @@ impl AccessPoint {
     fn is_member(&self, station: Claimant) -> bool {
         let member = self.members.get(&station.address);
         member.is_some_and(|member| member.peer == station)
-    }
-
-    fn advertisement(&self) -> Vec<u8> {
-        let common = &self.settings.common;
-        frames::advertisement(&common.ssid, common.kind, &self.elements)
     }
 
     /// The destination of a frame to a station.
@@ -293,8 +289,7 @@ impl Machine for AccessPoint {
             due = due.min(self.next_beacon);
         }
         let machines = [
-            self.authenticator.next_timeout(self.now),
-            self.sae.as_ref().and_then(sae::Parent::deadline),
+            self.admission.next_timeout(self.now),
             self.eap.as_ref().and_then(PassThrough::next_timeout),
         ];
         let keep_alive = self.settings.common.keep_alive;
@@ -319,7 +314,7 @@ impl Machine for AccessPoint {
             };
             session.liveness.count(seen.received, self.now);
             if seen.packet_numbers_used >= self.settings.common.rekey_packets {
-                self.authenticator.rekey_pairwise(*peer, self.now, rng);
+                self.admission.handshakes.rekey_pairwise(*peer, self.now, rng);
             }
         }
         self.drain();
@@ -329,9 +324,9 @@ impl Machine for AccessPoint {
         self.at(now);
         let now = self.now;
         self.rests_until = now + REST;
-        self.authenticator.timeout(now);
+        self.admission.handshakes.timeout(now);
         self.drain();
-        while let Some((peer, reply)) = self.sae.as_mut().and_then(|sae| sae.expire(now)) {
+        while let Some((peer, reply)) = self.admission.sae.as_mut().and_then(|sae| sae.expire(now)) {
             self.sae_replied(peer, reply);
         }
         if let Some(eap) = &mut self.eap {
@@ -345,10 +340,8 @@ impl Machine for AccessPoint {
         if let Some(to) = self.settings.beacons_to
             && now >= self.next_beacon
         {
-            self.next_beacon = now + BEACON_EVERY;
-            let elements = self.advertisement();
-            self.outbox
-                .send_beacon(to, microseconds(now), BEACON_TU, &elements);
+            self.next_beacon = now + self.beacons.interval();
+            self.outbox.send_beacon(to, &mut self.beacons, now);
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
@@ -387,8 +380,8 @@ impl Machine for AccessPoint {
     }
 
     fn note_group_packets(&mut self, used: u64) {
-        self.authenticator.note_group_numbers(used, 0);
-        if used >= self.settings.common.rekey_packets && !self.authenticator.is_rekeying_group() {
+        self.admission.handshakes.note_group_numbers(used, 0);
+        if used >= self.settings.common.rekey_packets && !self.admission.handshakes.is_rekeying_group() {
             self.rekey_group_within(SOON);
         }
     }
@@ -423,27 +416,6 @@ impl Machine for AccessPoint {
     }
 }
 
-/// The SAE exchanges of an access point with a password.
-fn sae_parent(common: &Settings, rng: &mut dyn CryptoRng) -> Option<sae::Parent<Claimant>> {
-    let Credentials::Sae(password) = &common.credentials else {
-        return None;
-    };
-    // Every Commit requires a token, so that a station without one has no state. This machine bounds the joins after an
-    // exchange has begun.
-    let limits = sae::Limits {
-        threshold: 0,
-        open: JOINS + 1,
-        ..sae::Limits::default()
-    };
-    Some(sae::Parent::new(
-        common.address,
-        sae_config(),
-        vec![password.clone()],
-        limits,
-        secret(rng),
-    ))
-}
-
 /// The pass-through authenticator of an access point with an authentication server.
 fn pass_through(settings: &ApSettings) -> PassThrough<Claimant> {
     let common = &settings.common;
@@ -466,14 +438,4 @@ fn claimant(frame: &ControlFrame) -> Claimant {
         address: frame.transmitter,
         endpoint: frame.endpoint,
     }
-}
-
-fn secret(rng: &mut dyn CryptoRng) -> [u8; 32] {
-    let mut octets = [0; 32];
-    rng.fill_bytes(&mut octets);
-    octets
-}
-
-fn microseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -30,7 +30,8 @@ impl AccessPoint {
             Some(Pdu::Key) => {
                 // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
                 let _ = self
-                    .authenticator
+                    .admission
+                    .handshakes
                     .receive(peer, pdu, frame.protected, self.now, rng);
             }
             Some(Pdu::Eap(packet)) => self.eap_packet(peer, packet, frame.protected, rng),
@@ -68,7 +69,7 @@ impl AccessPoint {
 
     /// Performs the outputs of the handshakes.
     pub(super) fn drain(&mut self) {
-        while let Some(output) = self.authenticator.poll_output() {
+        while let Some(output) = self.admission.handshakes.poll_output() {
             match output {
                 Output::Send { to, packet, sealed } => {
                     // A station without a place has been forgotten.
@@ -231,9 +232,7 @@ impl AccessPoint {
             if addresses.is_empty() { "" } else { "; addresses " },
             addresses.join(", ")
         );
-        if let Some(owe) = &mut self.owe {
-            owe.forget(peer);
-        }
+        self.admission.owe.forget(peer);
         self.connections += 1;
         self.authenticate_later(station);
         self.outbox
@@ -291,12 +290,12 @@ impl AccessPoint {
         for (&station, Member { peer, session, .. }) in &mut self.members {
             let authenticates = self.eap.as_ref().is_some_and(|eap| eap.is_open(*peer));
             if let Some(pmk) = &session.renewed {
-                if self.authenticator.renew_pmk(*peer, pmk, now, rng) {
+                if self.admission.handshakes.renew_pmk(*peer, pmk, now, rng) {
                     session.renewed = None;
                 }
             } else if now >= session.rekey_at && !authenticates {
                 session.rekey_at = now + common.rekey_after;
-                self.authenticator.rekey_pairwise(*peer, now, rng);
+                self.admission.handshakes.rekey_pairwise(*peer, now, rng);
             }
             if session.authenticate_at.is_some_and(|at| now >= at) {
                 session.authenticate_at = None;
@@ -331,7 +330,7 @@ impl AccessPoint {
         let Some(member) = self.members.get(&station) else {
             return;
         };
-        self.authenticator.remove(member.peer);
+        self.admission.handshakes.remove(member.peer);
         self.drain();
         self.forget(station);
         self.outbox
@@ -346,14 +345,12 @@ impl AccessPoint {
             eap.remove(peer);
         }
         // A join belongs to a newer exchange, whose Confirm may have to be retransmitted.
-        if let Some(sae) = &mut self.sae
+        if let Some(sae) = &mut self.admission.sae
             && !self.joins.contains_key(&peer)
         {
             sae.forget(peer);
         }
-        if let Some(owe) = &mut self.owe {
-            owe.forget(peer);
-        }
+        self.admission.owe.forget(peer);
         self.settings.addressing.release(station, &session.lease);
         // The station still has the group key.
         self.rekey_group_within(SOON);

@@ -3,29 +3,29 @@
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wlan_bss::elements::Heard;
+use wlan_bss::attempt::{Attempt, Progress, Rules, Transmit};
+use wlan_bss::elements::{Heard, of_ssid};
+use wlan_bss::{Failure, Network};
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE, status};
-use wlan_rsn::sae::{Event as SaeEvent, Method, Reply, Sae, StartError};
-use wlan_rsn::{Association, Elements, Pmk, Supplicant, Timing, owe};
+use wlan_frames::management::{Body, Management, SAE};
+use wlan_rsn::{Association, Elements, Pmk, Supplicant, Timing, sae};
 
-use super::super::frames::{self, CAPABILITY};
 use super::super::outbox::Destination;
-use super::super::{Credentials, GROUPS, sae_config, sae_failure};
+use super::super::{frames, sae_failure};
 use super::{
     Cause, Found, Joined, LASTING, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome,
-    PROBE_AGAIN, Phase, Prospect, REMEMBERED, Repeated, State, Station, doubled, searching,
+    PROBE_AGAIN, Phase, Prospect, REMEMBERED, State, Station, doubled, searching,
 };
 use crate::plane::{Endpoint, Kind};
 
-/// Retransmission interval of Authentication and Association Requests.
-const AGAIN: Duration = Duration::from_millis(100);
-/// Number of transmissions.
-const TRIES: u8 = 5;
-/// Maximum association comeback time that a station honours, in time units.
-const COMEBACKS_TU_MAX: u32 = 2000;
-const TU: Duration = Duration::from_micros(1024);
+/// A refusal may be forged, so it is only recorded and reported after the timeout.
+const RULES: Rules = Rules {
+    again: Duration::from_millis(100),
+    tries: 5,
+    doubts_refusals: true,
+    repeats: frames::repeated,
+};
 
 impl Station {
     /// Sends a Probe Request when due.
@@ -55,9 +55,8 @@ impl Station {
                 address,
                 bssid: address,
             };
-            let elements = frames::request(&ssid, &Elements::default(), &[], &[]);
-            self.outbox
-                .send_request(to, Body::ProbeRequest { elements: &elements });
+            let elements = &of_ssid(&ssid);
+            self.outbox.send_request(to, Body::ProbeRequest { elements });
         }
         if is_late {
             let name = String::from_utf8_lossy(&ssid).into_owned();
@@ -110,7 +109,6 @@ impl Station {
             Ok(found) => self.authenticate(found, rng),
             Err(_) if causes.contains(&Cause::Advertisement) => {}
             Err(why) => {
-                let place = (bssid, endpoint);
                 self.leave_alone(place, Cause::Advertisement, Prospect::Open, &why);
                 self.outbox
                     .log_limited(self.now, Phase::Discovery, Outcome::Failed, Some(bssid), why);
@@ -132,14 +130,7 @@ impl Station {
     }
 
     /// Negotiates with an access point. Returns the reason if it is unsuitable.
-    fn choose(
-        &self,
-        bssid: MacAddr,
-        endpoint: Endpoint,
-        timestamp_us: u64,
-        kind: Option<Kind>,
-        advertised: &Elements,
-    ) -> Result<Found, String> {
+    fn choose(&self, kind: Option<Kind>, advertised: &Elements) -> Result<(Association, Network), String> {
         let common = &self.settings.common;
         if kind != Some(common.kind) {
             return Err(
@@ -160,122 +151,62 @@ impl Station {
         if !Suite::OF_TEMPORAL_KEYS.contains(&group) {
             return Err(format!("has the unsupported group cipher {}", group.name()));
         }
-        let own = common.elements(&[*cipher], group);
-        let association = Association::negotiate(advertised, &own).map_err(|error| error.to_string())?;
-        Ok(Found {
-            bssid,
-            endpoint,
-            own,
-            association,
-            timestamp_us,
-        })
+        let network = common.network(&[*cipher], group);
+        let association = Association::negotiate(advertised, &network.security_elements())
+            .map_err(|error| error.to_string())?;
+        Ok((association, network))
     }
 
-    fn authenticate(&mut self, found: Found, rng: &mut dyn CryptoRng) {
+    fn begin(&mut self, found: Found, network: Network, rng: &mut dyn CryptoRng) {
         self.started = self.now;
-        let text = format!("found at {}", place(found.endpoint));
-        self.outbox.log_limited(
-            self.now,
-            Phase::Discovery,
-            Outcome::Progress,
-            Some(found.bssid),
-            text,
-        );
-        let (sae, first) = match self.initiate_sae(found.bssid, rng).transpose() {
-            Ok(started) => started.unzip(),
-            // Unreachable: the password was prepared for the offered groups.
-            Err(error) => {
-                return self.give_up(Phase::Authentication, &error.to_string(), Prospect::Open);
-            }
-        };
-        self.state = State::Authenticating {
+        let (now, text) = (self.now, format!("found at {}", place(found.endpoint)));
+        self.outbox
+            .log_limited(now, Phase::Discovery, Outcome::Progress, found.bssid, text);
+        let ends = [self.settings.common.address, found.bssid];
+        self.state = State::Attempting {
             found,
-            sae,
-            request: Repeated {
-                next: self.now,
-                tries: 0,
-            },
-            refused: None,
+            attempt: Box::new(Attempt::new(ends, network, true, RULES)),
+            early: None,
         };
-        match first {
-            Some(reply) => self.sae_replied(&reply, rng),
-            None => self.press_on(rng),
-        }
+        self.attempt(rng, |attempt, now, rng, send| attempt.begin(now, rng, send));
     }
 
-    /// Starts an SAE exchange, if the station has a password. Returns the exchange and its first frames.
-    fn initiate_sae(
-        &self,
-        bssid: MacAddr,
+    /// Passes an input to the attempt in progress. Requests are padded, so that no answer is longer. SAE frames are not:
+    /// the answer to an SAE frame is not longer.
+    pub(super) fn attempt(
+        &mut self,
         rng: &mut dyn CryptoRng,
-    ) -> Option<Result<(Box<Sae>, Reply), StartError>> {
-        let common = &self.settings.common;
-        let Credentials::Sae(password) = &common.credentials else {
-            return None;
-        };
-        let (peers, password) = ([common.address, bssid], password.clone());
-        let started = Sae::initiate(
-            self.now,
-            peers,
-            Method::HashToElement,
-            sae_config(),
-            password,
-            rng,
-        );
-        Some(started.map(|(sae, reply)| (Box::new(sae), reply)))
-    }
-
-    /// Retransmits the pending request, or gives up.
-    pub(super) fn press_on(&mut self, rng: &mut dyn CryptoRng) {
-        let now = self.now;
-        if let State::Authenticating { sae: Some(sae), .. } = &mut self.state {
-            let reply = sae.expire(now);
-            return self.sae_replied(&reply, rng);
-        }
-        let (State::Authenticating { request, refused, .. } | State::Associating { request, refused, .. }) =
-            &mut self.state
+        input: impl FnOnce(&mut Attempt, Duration, &mut dyn CryptoRng, Transmit<'_>) -> Progress,
+    ) {
+        let State::Attempting {
+            found,
+            attempt,
+            early,
+        } = &mut self.state
         else {
             return;
         };
-        if now < request.next {
-            return;
-        }
-        if request.tries == TRIES {
-            let text = match refused {
-                Some(code) => format!("refused with status code {code} (IEEE Std 802.11-2020 Table 9-50)"),
-                None => "no answer".to_owned(),
-            };
-            return self.give_up(Phase::Authentication, &text, Prospect::Open);
-        }
-        request.tries += 1;
-        request.next = now + AGAIN;
-        self.send_pending_request();
-    }
-
-    fn send_pending_request(&mut self) {
-        match &self.state {
-            State::Authenticating { found, .. } => {
-                let body = Body::Authentication {
-                    algorithm: OPEN_SYSTEM,
-                    transaction: 1,
-                    status: status::SUCCESS,
-                    rest: &[],
-                };
-                self.outbox.send_request(found.destination(), body);
+        let (to, outbox) = (found.destination(), &mut self.outbox);
+        let mut send = |body: Body<'_>| match body {
+            Body::Authentication { algorithm: SAE, .. } => outbox.send(to, body),
+            _ => outbox.send_request(to, body),
+        };
+        match input(attempt, self.now, rng, &mut send) {
+            Progress::Pending => {}
+            Progress::Associated(Some(pmk)) => {
+                let (found, early) = (found.clone(), early.take());
+                self.join(found, pmk, early, rng);
             }
-            State::Associating {
-                found, owe, cookie, ..
-            } => {
-                let dh = owe.as_ref().map(|owe| owe.element()).unwrap_or_default();
-                let elements = frames::request(&self.settings.common.ssid, &found.own, cookie, &dh);
-                let body = Body::AssociationRequest {
-                    capability: CAPABILITY,
-                    listen_interval: 1,
-                    elements: &elements,
+            Progress::Associated(None) => self.start_proving(rng),
+            Progress::Failed(Failure::Sae(failure)) => {
+                let prospect = match failure {
+                    sae::Failure::PasswordMismatch => Prospect::Suspected,
+                    _ => Prospect::Open,
                 };
-                self.outbox.send_request(found.destination(), body);
+                let text = sae_failure(failure, "the access point");
+                self.give_up(Phase::Authentication, &text, prospect);
             }
-            State::Searching { .. } | State::Proving { .. } | State::Joined(_) => {}
+            Progress::Failed(why) => self.give_up(Phase::Authentication, &why.to_string(), Prospect::Open),
         }
     }
 
@@ -296,18 +227,13 @@ impl Station {
             } if frame.da == own && frame.sa == frame.bssid => {
                 self.heard(frame.bssid, from, timestamp_us, elements, rng);
             }
-            Body::Authentication {
-                algorithm,
-                transaction,
-                status,
-                rest,
-            } if frame.da == own && self.is_from_access_point(from) => {
-                self.authentication(frame.sa, (algorithm, transaction, status), rest, octets, rng);
-            }
-            Body::AssociationResponse { status, elements, .. }
-                if frame.da == own && self.is_from_access_point(from) =>
+            Body::Authentication { .. } | Body::AssociationResponse { .. }
+                if frame.da == own && self.is_from_access_point(frame.sa, from) =>
             {
-                self.associated(frame.sa, status, elements, rng);
+                let body = &octets[Management::HEADER_LEN..];
+                self.attempt(rng, |attempt, now, rng, send| {
+                    attempt.receive(now, &frame.body, body, rng, send)
+                });
             }
             Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
                 if frame.da == own || frame.da.is_group() =>
@@ -316,139 +242,6 @@ impl Station {
             }
             _ => {}
         }
-    }
-
-    fn authentication(
-        &mut self,
-        from: MacAddr,
-        (algorithm, transaction, code): (u16, u16, u16),
-        rest: &[u8],
-        octets: &[u8],
-        rng: &mut dyn CryptoRng,
-    ) {
-        let now = self.now;
-        let State::Authenticating {
-            found, sae, refused, ..
-        } = &mut self.state
-        else {
-            return;
-        };
-        if from != found.bssid {
-            return;
-        }
-        match (algorithm, sae) {
-            (SAE, Some(sae)) => {
-                let reply = sae.receive(now, &octets[Management::HEADER_LEN..], rng);
-                self.sae_replied(&reply, rng);
-            }
-            (OPEN_SYSTEM, None) if transaction == 2 && code == status::SUCCESS => {
-                let cookie = frames::cookie_of(rest).to_vec();
-                self.associate(None, cookie, rng);
-            }
-            // May be forged, so it is only recorded and reported after the timeout.
-            (_, None) if transaction == 2 => *refused = Some(code),
-            _ => {}
-        }
-    }
-
-    fn sae_replied(&mut self, reply: &Reply, rng: &mut dyn CryptoRng) {
-        let State::Authenticating { found, .. } = &self.state else {
-            return;
-        };
-        self.outbox.send_sae(found.destination(), &reply.frames);
-        match &reply.event {
-            None => {}
-            Some(SaeEvent::Accepted(pmk)) => self.associate(Some(pmk.clone()), Vec::new(), rng),
-            Some(SaeEvent::Failed(failure)) => {
-                let prospect = match failure {
-                    wlan_rsn::sae::Failure::PasswordMismatch => Prospect::Suspected,
-                    _ => Prospect::Open,
-                };
-                let text = sae_failure(*failure, "the access point");
-                self.give_up(Phase::Authentication, &text, prospect);
-            }
-        }
-    }
-
-    fn associate(&mut self, pmk: Option<Pmk>, cookie: Vec<u8>, rng: &mut dyn CryptoRng) {
-        let owe = match &self.settings.common.credentials {
-            Credentials::Owe => owe::Station::new(&GROUPS, rng).map(Box::new),
-            Credentials::Psk(_) | Credentials::Sae(_) | Credentials::Eap(_) => None,
-        };
-        let State::Authenticating { found, .. } = &self.state else {
-            return;
-        };
-        self.state = State::Associating {
-            found: found.clone(),
-            pmk,
-            owe,
-            cookie,
-            request: Repeated {
-                next: self.now,
-                tries: 0,
-            },
-            refused: None,
-            postponed: 0,
-            early: None,
-        };
-        self.press_on(rng);
-    }
-
-    fn associated(&mut self, from: MacAddr, code: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
-        match &self.state {
-            State::Associating { found, .. } if found.bssid == from => {}
-            _ => return,
-        }
-        if code == status::SUCCESS && matches!(self.settings.common.credentials, Credentials::Eap(_)) {
-            self.start_proving(rng);
-        } else if code == status::SUCCESS {
-            self.start_handshake(elements, rng);
-        } else {
-            self.association_refused(code, elements, rng);
-        }
-    }
-
-    fn association_refused(&mut self, code: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
-        let now = self.now;
-        let State::Associating {
-            owe,
-            request,
-            refused,
-            postponed,
-            ..
-        } = &mut self.state
-        else {
-            return;
-        };
-        match code {
-            // The access point is querying this station's previous session, which will not answer. A refusal may be forged or
-            // come from any access point. Only the first one after each transmission counts, so that all of them together delay
-            // this station by no more than `TRIES` times the maximum comeback time.
-            status::REFUSED_TEMPORARILY if *postponed < request.tries => {
-                *postponed = request.tries;
-                let after_tu = Heard::of(0, elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
-                request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
-            }
-            status::UNSUPPORTED_FINITE_CYCLIC_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
-                request.next = now;
-                return self.press_on(rng);
-            }
-            _ => {}
-        }
-        *refused = Some(code);
-    }
-
-    /// Starts the 4-way handshake after an Association Response with these elements.
-    fn start_handshake(&mut self, elements: &[u8], rng: &mut dyn CryptoRng) {
-        // OWE: an answer without a public key is invalid.
-        let Some(pmk) = self.pmk_after(elements) else {
-            return;
-        };
-        let State::Associating { found, early, .. } = &mut self.state else {
-            return;
-        };
-        let (found, early) = (found.clone(), early.take());
-        self.join(found, pmk, early, rng);
     }
 
     /// Waits for the 4-way handshake. `early` is a message that has already arrived.
@@ -478,20 +271,6 @@ impl Station {
             session: None,
             eap: None,
         });
-    }
-
-    /// The PMK after an Association Response with these elements.
-    fn pmk_after(&self, elements: &[u8]) -> Option<Pmk> {
-        let State::Associating { pmk, owe, .. } = &self.state else {
-            return None;
-        };
-        match &self.settings.common.credentials {
-            Credentials::Psk(pmk) => Some(pmk.clone()),
-            Credentials::Sae(_) => pmk.clone(),
-            // The authentication server provides it later.
-            Credentials::Eap(_) => None,
-            Credentials::Owe => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
-        }
     }
 
     /// Reports a failed attempt and backs off from the access point.

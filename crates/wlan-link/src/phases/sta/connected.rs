@@ -15,14 +15,18 @@ use crate::plane::{ControlFrame, Endpoint};
 impl Station {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
-        if !frame.protected && !self.is_from_access_point(frame.endpoint) {
+        if !frame.protected && !self.is_from_access_point(frame.transmitter, frame.endpoint) {
             return;
         }
         if let Some(Pdu::Eap(packet)) = Pdu::parse(pdu) {
             return self.eap_packet(frame, packet, rng);
         }
         match &mut self.state {
-            State::Associating { found, early, .. } if frame.transmitter == found.bssid => {
+            State::Attempting {
+                found,
+                attempt,
+                early,
+            } if frame.transmitter == found.bssid && attempt.is_associating() => {
                 *early = Some(pdu.to_vec());
             }
             State::Proving { found, .. } if frame.transmitter == found.bssid => {

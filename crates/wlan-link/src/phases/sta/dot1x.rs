@@ -58,7 +58,7 @@ impl Station {
     /// Waits for the authentication server, after the association.
     pub(super) fn start_proving(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
-        let State::Associating { found, early, .. } = &mut self.state else {
+        let State::Attempting { found, early, .. } = &mut self.state else {
             return;
         };
         let Some(settings) = self.settings.eap.clone() else {
@@ -81,7 +81,11 @@ impl Station {
     pub(super) fn eap_packet(&mut self, frame: &ControlFrame, packet: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
         match &mut self.state {
-            State::Associating { found, early, .. } if frame.transmitter == found.bssid => {
+            State::Attempting {
+                found,
+                attempt,
+                early,
+            } if frame.transmitter == found.bssid && attempt.is_associating() => {
                 *early = Some(eapol::of_eap(packet));
             }
             State::Proving { found, .. } if frame.transmitter == found.bssid => {

@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use serde::Serialize;
+use wlan_bss::attempt::Attempt;
 use wlan_ciphers::Suite;
 use wlan_eap::peer;
 use wlan_frames::MacAddr;
 use wlan_frames::beacon::Beacon;
 use wlan_frames::management::{Management, reason};
-use wlan_rsn::sae::Sae;
-use wlan_rsn::{Association, Elements, Pmk, Supplicant, owe};
+use wlan_rsn::{Association, Supplicant};
 
 use super::lease::Prefix;
 use super::members::as_text;
@@ -93,8 +93,6 @@ fn as_text_if_any<S: serde::Serializer>(address: &Option<MacAddr>, to: S) -> Res
 struct Found {
     bssid: MacAddr,
     endpoint: Endpoint,
-    /// The elements that this station chose.
-    own: Elements,
     association: Association,
     /// The access point's last timestamp, in microseconds.
     timestamp_us: u64,
@@ -124,22 +122,9 @@ enum State {
         probe: Repeated,
         told: bool,
     },
-    /// By open system if `sae` is `None`.
-    Authenticating {
+    Attempting {
         found: Found,
-        sae: Option<Box<Sae>>,
-        request: Repeated,
-        refused: Option<u16>,
-    },
-    Associating {
-        found: Found,
-        pmk: Option<Pmk>,
-        owe: Option<Box<owe::Station>>,
-        cookie: Vec<u8>,
-        request: Repeated,
-        refused: Option<u16>,
-        /// The last transmission after which a temporary refusal postponed the next one; 0 if none did.
-        postponed: u8,
+        attempt: Box<Attempt>,
         /// A handshake message that arrived before the Association Response.
         early: Option<Vec<u8>>,
     },
@@ -286,9 +271,9 @@ impl Station {
     pub fn state(&self) -> StaState {
         let (phase, found, session) = match &self.state {
             State::Searching { .. } => (Phase::Discovery, None, None),
-            State::Authenticating { found, .. }
-            | State::Associating { found, .. }
-            | State::Proving { found, .. } => (Phase::Authentication, Some(found), None),
+            State::Attempting { found, .. } | State::Proving { found, .. } => {
+                (Phase::Authentication, Some(found), None)
+            }
             State::Joined(Joined { found, session, .. }) => {
                 let phase = if session.is_some() {
                     Phase::Data
@@ -318,16 +303,16 @@ impl Station {
     fn found(&self) -> Option<&Found> {
         match &self.state {
             State::Searching { .. } => None,
-            State::Authenticating { found, .. }
-            | State::Associating { found, .. }
+            State::Attempting { found, .. }
             | State::Proving { found, .. }
             | State::Joined(Joined { found, .. }) => Some(found),
         }
     }
 
-    /// Whether frames from here are those of the access point of the attempt or session.
-    fn is_from_access_point(&self, endpoint: Endpoint) -> bool {
-        self.found().is_some_and(|found| found.endpoint == endpoint)
+    /// Whether the access point of the attempt or session sends from here.
+    fn is_from_access_point(&self, transmitter: MacAddr, endpoint: Endpoint) -> bool {
+        let found = self.found();
+        found.is_some_and(|found| (found.bssid, found.endpoint) == (transmitter, endpoint))
     }
 }
 
@@ -342,8 +327,7 @@ impl Machine for Station {
                 let line = (!told).then_some(*since + NOT_FOUND_AFTER);
                 line.into_iter().fold(probe.next, Duration::min)
             }
-            State::Authenticating { sae: Some(sae), .. } => sae.deadline().unwrap_or(self.now),
-            State::Authenticating { request, .. } | State::Associating { request, .. } => request.next,
+            State::Attempting { attempt, .. } => attempt.next_timeout().unwrap_or(self.now),
             State::Proving { eap, .. } => eap.due(),
             State::Joined(joined) => {
                 let keep_alive = self.settings.common.keep_alive;
@@ -386,7 +370,9 @@ impl Machine for Station {
         self.at(now);
         match &self.state {
             State::Searching { .. } => self.search(rng),
-            State::Authenticating { .. } | State::Associating { .. } => self.press_on(rng),
+            State::Attempting { .. } => {
+                self.attempt(rng, |attempt, now, rng, send| attempt.timeout(now, rng, send));
+            }
             State::Proving { .. } => self.keep_proving(),
             State::Joined(_) => self.keep_up(),
         }

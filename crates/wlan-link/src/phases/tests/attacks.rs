@@ -100,12 +100,7 @@ fn ten_thousand_starts_leave_bounded_state_and_exclude_no_station() {
     for akm in AKMS {
         let mut world = World::new(akm, 1, 5);
         assert!(world.run(1, |world| world.is_connected(1)));
-        let elements = frames::request(
-            SSID,
-            &settings(AP, akm, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256),
-            &[7; 16],
-            &[],
-        );
+        let elements = request(akm, Suite::Ccmp128, &frames::cookie(&[7; 16]));
         for n in 0..10_000_u32 {
             let [_, b, c, d] = n.to_be_bytes();
             let claimed = MacAddr([6, 0, 1, b, c, d]);
@@ -163,7 +158,6 @@ fn ten_thousand_starts_leave_bounded_state_and_exclude_no_station() {
 fn a_cookie_is_valid_only_from_the_endpoint_that_received_it() {
     let (mut rng, now) = (TestRng(12), Duration::from_secs(1));
     let mut ap = AccessPoint::new(ap_settings(Akm::WpaPskSha256), &mut rng).unwrap();
-    let elements = settings(AP, Akm::WpaPskSha256, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
     let mut writer = frames::Writer::new(station(1));
     let mut ask = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, body: Body<'_>| {
         while ap.poll_action().is_some() {}
@@ -195,8 +189,7 @@ fn a_cookie_is_valid_only_from_the_endpoint_that_received_it() {
     else {
         panic!("{answer:02x?}")
     };
-    let cookie = frames::cookie_of(rest).to_vec();
-    let request = frames::request(SSID, &elements, &cookie, &[]);
+    let request = request(Akm::WpaPskSha256, Suite::Ccmp128, &frames::repeated(rest));
     for (from, expected) in [
         ("192.0.2.9:7701", status::INVALID_PMKID),
         ("192.0.2.8:7700", status::INVALID_PMKID),
@@ -250,15 +243,14 @@ fn an_sae_proof_is_valid_only_from_its_own_endpoint() {
     let peers = [station(1), AP];
     let method = sae::Method::HashToElement;
     let (mut sae, mut said) =
-        sae::Sae::initiate(now, peers, method, sae_config(), password, &mut rng).unwrap();
+        sae::Sae::initiate(now, peers, method, sae_config().into(), password, &mut rng).unwrap();
     while said.event.is_none() {
-        let frame = writer.sae(AP, AP, &said.frames[0]).unwrap();
+        let frame = writer.frame(AP, AP, Body::authentication(&said.frames[0]).unwrap());
         let (_, answer) = tell(&mut ap, &mut rng, here, frame).pop().unwrap();
         said = sae.receive(now, &answer[Management::HEADER_LEN..], &mut rng);
     }
     assert_eq!(ap.kept(), [0, 1, 1, 0, 0]);
-    let elements = settings(AP, Akm::Sae, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
-    let request = frames::request(SSID, &elements, &[], &[]);
+    let request = request(Akm::Sae, Suite::Ccmp128, &[]);
     let mut associate = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str| {
         let body = Body::AssociationRequest {
             capability: 0,
@@ -324,8 +316,7 @@ fn a_station_ignores_frames_to_other_stations_and_answers_of_other_access_points
 
 #[test]
 fn a_station_believes_advertisements_only_from_the_place_of_the_access_point() {
-    let elements = settings(AP, Akm::Sae, "x").elements(&[Suite::Ccmp128], Suite::Ccmp128);
-    let elements = frames::advertisement(SSID, Kind::Ip, &elements);
+    let beacon = beacons(Akm::Sae, &[Suite::Ccmp128]).next(Duration::ZERO);
     let udp = |place: &str| Endpoint::Udp(place.parse().unwrap());
     let peer = udp("192.0.2.1:7700");
     let ethernet = Endpoint::Ethernet(MacAddr::BROADCAST);
@@ -345,7 +336,7 @@ fn a_station_believes_advertisements_only_from_the_place_of_the_access_point() {
             transmitter: AP,
             endpoint: from,
             protected: false,
-            body: ControlBody::Management(frames::Writer::new(AP).beacon(1, 1000, &elements)),
+            body: ControlBody::Management(beacon.clone()),
         };
         end.receive(&frame, Duration::ZERO, &mut TestRng(1));
         let phase = if is_believed {

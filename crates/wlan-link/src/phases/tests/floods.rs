@@ -6,6 +6,8 @@
 
 use wlan_eap::eapol;
 
+use wlan_bss::elements::of_ssid;
+
 use super::*;
 
 /// The longest retry of a station after a failed attempt: all transmissions of a request, then the first backoff.
@@ -87,16 +89,15 @@ fn authentication(rest: &[u8]) -> Body<'_> {
     }
 }
 
-/// An Association Request of a station that chooses this cipher.
+/// An Association Request of a station that chooses this cipher, with a cookie element.
 fn association(akm: Akm, cipher: Suite, cookie: &[u8]) -> Vec<u8> {
-    let elements = settings(AP, akm, "x").elements(&[cipher], Suite::Gcmp256);
     let dh = match akm {
         Akm::Owe => wlan_rsn::owe::Station::new(&GROUPS, &mut TestRng(9))
             .unwrap()
             .element(),
         _ => Vec::new(),
     };
-    frames::request(SSID, &elements, cookie, &dh)
+    request(akm, cipher, &[&dh[..], cookie].concat())
 }
 
 fn associate(world: &mut World, endpoint: MacAddr, claimed: MacAddr, elements: &[u8]) {
@@ -122,8 +123,7 @@ fn go_silent_after_identity(world: &mut World, akm: Akm) {
                 else {
                     continue;
                 };
-                let cookie = frames::cookie_of(rest).to_vec();
-                let request = association(akm, Suite::Ccmp128, &cookie);
+                let request = association(akm, Suite::Ccmp128, &frames::repeated(rest));
                 associate(world, endpoint, da, &request);
             }
             ControlBody::Eapol(pdu) => {
@@ -200,7 +200,7 @@ impl Commits {
         let (now, peers) = (Duration::ZERO, [claimed, AP]);
         let password = self.password.clone();
         let (_, first) =
-            sae::Sae::initiate(now, peers, method, sae_config(), password, &mut self.rng).unwrap();
+            sae::Sae::initiate(now, peers, method, sae_config().into(), password, &mut self.rng).unwrap();
         let Ok(sae::Message::Commit(mut commit)) = sae::Message::parse(&first.frames[0]) else {
             unreachable!()
         };
@@ -210,7 +210,7 @@ impl Commits {
 }
 
 fn send_sae(world: &mut World, endpoint: MacAddr, claimed: MacAddr, body: &[u8]) -> usize {
-    let octets = frames::Writer::new(claimed).sae(AP, AP, body).unwrap();
+    let octets = frames::Writer::new(claimed).frame(AP, AP, Body::authentication(body).unwrap());
     let len = octets.len();
     world.inject(endpoint, claimed, AP, ControlBody::Management(octets));
     len
@@ -300,8 +300,8 @@ fn no_unproven_sender_draws_more_octets_than_it_sends() {
     for akm in AKMS {
         let mut world = World::new(akm, 1, 38);
         assert!(world.run(1, |world| world.is_connected(1)));
-        let probe = frames::request(SSID, &Elements::default(), &[], &[]);
-        let request = association(akm, Suite::Ccmp128, &[7; 16]);
+        let probe = of_ssid(SSID);
+        let request = association(akm, Suite::Ccmp128, &frames::cookie(&[7; 16]));
         let mut commits = Commits::new();
         let commit = commits.next(attacker(1), None);
         let mut bogus = commit.clone();
@@ -403,7 +403,7 @@ fn a_join_in_the_name_of_a_station_from_elsewhere_does_not_change_that_of_the_st
                         ..
                     }) = Management::parse(octets)
                     {
-                        let cookie = frames::cookie_of(rest).to_vec();
+                        let cookie = frames::repeated(rest);
                         let cipher = [Suite::Ccmp128, Suite::Gcmp256][n as usize % 2];
                         associate(world, endpoint, victim, &association(akm, cipher, &cookie));
                     }
@@ -639,12 +639,10 @@ fn unsuitable_advertisements_in_the_name_of_the_access_point_delay_no_station() 
     for akm in AKMS {
         let alone = undisturbed(akm);
         let mut world = World::new(akm, 0, 31);
-        let other = settings(AP, akm, "x").elements(&[Suite::Ccmp256], Suite::Ccmp256);
-        let elements = frames::advertisement(SSID, Kind::Ip, &other);
+        let mut beacons = beacons(akm, &[Suite::Ccmp256]);
         let took = join_time(&mut world, akm, 1, |world| {
             for endpoint in [AP, attacker(1)] {
-                let mut writer = frames::Writer::new(AP);
-                let octets = writer.beacon(1, 1000, &elements);
+                let octets = beacons.next(Duration::ZERO);
                 world.inject(endpoint, AP, station(1), ControlBody::Management(octets));
             }
         });
@@ -656,7 +654,7 @@ fn unsuitable_advertisements_in_the_name_of_the_access_point_delay_no_station() 
 fn forged_ends_of_a_session_trigger_one_query_per_second() {
     let mut world = World::new(Akm::WpaPskSha256, 1, 39);
     assert!(world.run(1, |world| world.is_connected(1)));
-    let request = association(Akm::WpaPskSha256, Suite::Gcmp256, &[7; 16]);
+    let request = association(Akm::WpaPskSha256, Suite::Gcmp256, &frames::cookie(&[7; 16]));
     let mut orders = std::collections::BTreeSet::new();
     let began = world.now;
     flooded(

@@ -14,18 +14,8 @@ impl Rogue {
     /// Lets the station choose the rogue, up to its Association Request.
     fn choosing(world: &mut World, akm: Akm) -> Self {
         let mut rogue = Self(frames::Writer::new(ROGUE));
-        let common = settings(ROGUE, akm, "another");
-        let elements = common.elements(&common.ciphers, common.ciphers[0]);
-        let elements = frames::advertisement(SSID, Kind::Ip, &elements);
-        rogue.send(
-            world,
-            Body::ProbeResponse {
-                timestamp_us: 1,
-                interval_tu: 1000,
-                capability: frames::CAPABILITY,
-                elements: &elements,
-            },
-        );
+        let advertised = beacons(akm, &[Suite::Gcmp256, Suite::Ccmp128]);
+        rogue.send(world, advertised.probe_response(Duration::ZERO));
         rogue.send(
             world,
             Body::Authentication {

@@ -144,7 +144,7 @@ fn a_station_queries_an_access_point_whose_timestamp_goes_back() {
         world.start_sta(1, settings);
         let mut queries_after = |timestamp_us: Option<u64>| {
             if let Some(timestamp_us) = timestamp_us {
-                let beacon = frames::Writer::new(AP).beacon(timestamp_us, ap::BEACON_TU, &[]);
+                let beacon = beacons(Akm::Sae, &[Suite::Gcmp256]).next(Duration::from_micros(timestamp_us));
                 answers_of_station(&mut world, &beacon);
             }
             let mut seen = Vec::new();

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 pub use common::TestRng;
 use rand_core::Rng;
+use wlan_bss::Beacons;
+use wlan_bss::elements::of_request;
+use wlan_ciphers::PacketNumber;
 use wlan_frames::management::{Body, Management};
 use wlan_rsn::psk;
 
@@ -52,6 +55,18 @@ pub fn settings(address: MacAddr, akm: Akm, passphrase: &str) -> Settings {
         rekey_packets: 1 << 40,
         keep_alive: Duration::from_secs(10),
     }
+}
+
+/// The elements of an Association Request that chooses this cipher, and `more`.
+pub fn request(akm: Akm, cipher: Suite, more: &[u8]) -> Vec<u8> {
+    let network = settings(AP, akm, "x").network(&[cipher], Suite::Gcmp256);
+    of_request(&network, true, more)
+}
+
+/// The advertisements of an access point that offers these ciphers.
+pub fn beacons(akm: Akm, ciphers: &[Suite]) -> Beacons {
+    let network = settings(AP, akm, "x").network(ciphers, ciphers[0]);
+    Beacons::new(AP, &network, 1000, &frames::link(Kind::Ip), None).unwrap()
 }
 
 pub fn ap_settings(akm: Akm) -> ApSettings {
