@@ -14,9 +14,8 @@ use crate::elements::{self, Heard};
 use crate::end::{End, Incoming, Peer};
 use crate::event::{Event, Failure};
 use crate::network::Network;
+use crate::sa_query::MAXIMUM_TU;
 
-/// A refused station may associate again after this number of time units: dot11AssociationSAQueryMaximumTimeout (C.3).
-const COMEBACK_TU: u32 = 1000;
 /// The highest association identifier (9.4.1.8).
 const AID_MAX: u16 = 2007;
 
@@ -168,9 +167,11 @@ impl AccessPoint {
         elements: &[u8],
         rng: &mut dyn CryptoRng,
     ) {
-        // Without this answer, a forged request could end the session of its station (11.3.5.3).
+        // Without this answer, a forged request could end the session of its station. If the station has lost its keys, the
+        // query remains without an answer, and the next request is accepted (11.3.5.3).
         if self.end.protects_management(from) {
-            let comeback = elements::of_comeback(COMEBACK_TU);
+            self.end.start_query(now, from);
+            let comeback = elements::of_comeback(MAXIMUM_TU);
             self.respond(from, status::REFUSED_TEMPORARILY, &Peer::default(), &comeback);
             return;
         }
@@ -276,6 +277,9 @@ impl AccessPoint {
         while let Some((station, reply)) = self.sae().and_then(|parent| parent.expire(now)) {
             self.authentication(station, &reply);
         }
+        for station in self.end.query_stations(now) {
+            self.handshakes(|of_rsn| of_rsn.handshakes.remove(station));
+        }
         self.handshakes(|of_rsn| of_rsn.handshakes.timeout(now));
     }
 
@@ -285,7 +289,9 @@ impl AccessPoint {
             .admission
             .as_ref()
             .and_then(|of_rsn| of_rsn.next_timeout(now));
-        of_rsn.into_iter().fold(self.next_beacon, Duration::min)
+        let of_queries = self.end.next_query();
+        let timers = of_rsn.into_iter().chain(of_queries);
+        timers.fold(self.next_beacon, Duration::min)
     }
 
     /// Replaces the pairwise key of a station.

@@ -14,10 +14,10 @@ use crate::LISTEN_INTERVAL;
 use crate::elements::{self, Heard};
 use crate::event::Failure;
 use crate::network::Network;
+use crate::sa_query::TU;
 
 /// Maximum association comeback time that a station honours, in time units.
 const COMEBACK_TU_MAX: u32 = 2000;
-const TU: Duration = Duration::from_micros(1024);
 
 /// How a station deals with silence and refusals.
 #[derive(Debug, Clone, Copy)]

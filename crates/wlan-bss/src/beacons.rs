@@ -11,6 +11,7 @@ use wlan_rsn::{Key, Mismatch};
 use crate::elements;
 use crate::keys::Integrity;
 use crate::network::Network;
+use crate::sa_query::TU;
 
 /// The key ID of the access point's only key for beacons (BIGTK).
 pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is a valid key ID");
@@ -66,7 +67,7 @@ impl Beacons {
 
     /// The time from one beacon to the next.
     pub fn interval(&self) -> Duration {
-        Duration::from_micros(1024 * u64::from(self.interval_tu))
+        TU * u32::from(self.interval_tu)
     }
 
     /// The packet number of the last protected beacon.

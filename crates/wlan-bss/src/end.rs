@@ -1,6 +1,7 @@
 //! One end of a BSS: its keys, and the frames that it sends and receives under them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use wlan_ciphers::PacketNumber;
 use wlan_frames::management::{Body, SaQuery};
@@ -13,6 +14,7 @@ use wlan_rsn::{Akm, Association, Output, sae};
 
 use crate::event::Event;
 use crate::keys::{Dropped, Integrity, Opening, Sealing, addresses, is_sealed, open};
+use crate::sa_query::{Asked, Query};
 
 /// The TID of EAPOL frames, as in Linux.
 const EAPOL_TID: u8 = 7;
@@ -87,6 +89,8 @@ pub(crate) struct Peer {
     pub is_established: bool,
     sealing: Option<Sealing>,
     opening: Vec<Opening>,
+    /// A query whether the peer has its keys.
+    query: Option<Query>,
 }
 
 impl Peer {
@@ -121,6 +125,8 @@ pub struct End {
     pub(crate) bssid: MacAddr,
     /// Data frames share the counter of management frames.
     sequence: u16,
+    /// The identifier of the last SA Query.
+    transaction: u16,
     /// The last Sequence Control per transmitter and TID.
     seen: BTreeMap<(MacAddr, Option<u8>), u16>,
     pub(crate) peers: BTreeMap<MacAddr, Peer>,
@@ -137,6 +143,7 @@ impl End {
             own,
             bssid,
             sequence: 0,
+            transaction: 0,
             seen: BTreeMap::new(),
             peers: BTreeMap::new(),
             group: GroupKeys::default(),
@@ -266,6 +273,37 @@ impl End {
     pub(crate) fn deauthenticate(&mut self, to: MacAddr, reason: u16) {
         let elements = &[];
         self.manage(to, Body::Deauthentication { reason, elements });
+    }
+
+    /// Asks a peer whether it has its keys, unless a query is in progress.
+    pub(crate) fn start_query(&mut self, now: Duration, peer: MacAddr) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.query.get_or_insert_with(|| Query::new(now));
+        }
+    }
+
+    /// Sends the requests of queries that are due. Returns the peers that do not answer.
+    pub(crate) fn query_stations(&mut self, now: Duration) -> Vec<MacAddr> {
+        let (mut asked, mut gone) = (Vec::new(), Vec::new());
+        for (&address, peer) in &mut self.peers {
+            match peer.query.as_mut().map(|query| query.poll(now)) {
+                Some(Asked::Ask) => asked.push(address),
+                Some(Asked::Gone) => gone.push(address),
+                Some(Asked::Wait) | None => {}
+            }
+        }
+        for address in asked {
+            self.transaction = self.transaction.wrapping_add(1);
+            let (category, rest) = (SaQuery::CATEGORY, &SaQuery::request(self.transaction).emit());
+            self.manage(address, Body::Action { category, rest });
+        }
+        gone
+    }
+
+    /// The time at which the next query requires an action.
+    pub(crate) fn next_query(&self) -> Option<Duration> {
+        let queries = self.peers.values().filter_map(|peer| peer.query.as_ref());
+        queries.map(Query::due).min()
     }
 
     /// Sends an MSDU from `sa` to `da`.
@@ -519,7 +557,10 @@ impl End {
 
     fn open_pairwise(&mut self, from: MacAddr, mpdu: &[u8]) -> Result<Vec<u8>, Dropped> {
         let peer = self.peers.get_mut(&from).ok_or(Dropped::Unopened)?;
-        open(&mut peer.opening, mpdu)
+        let opened = open(&mut peer.opening, mpdu)?;
+        // Any new authentic frame shows that the peer has its keys.
+        peer.query.take_if(|query| query.was_asked());
+        Ok(opened)
     }
 
     /// Counts the frame if it was dropped.

@@ -22,12 +22,13 @@
 //! | [`attempt`] | a station's authentication and association, for any transport | 11.3, 12.4 |
 //! | `access_point` | discovery, authentication, association and keys of all stations | 11.1.4, 11.3, 12.7 |
 //! | `station` | the same of a station | |
+//! | [`sa_query`] | the timer of SA Queries | 11.13 |
 //! | `event` | changes of associations and keys | |
 //!
 //! # Limits
 //!
 //! Frames are neither fragmented nor aggregated. An access point delivers all packets to its host, also those for other
-//! stations. It does not start SA Queries, and a TKIP station takes no countermeasures.
+//! stations. A TKIP station takes no countermeasures.
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,7 @@ mod end;
 mod event;
 mod keys;
 pub mod network;
+pub mod sa_query;
 mod station;
 
 #[cfg(doctest)]

@@ -123,6 +123,16 @@ impl World {
         }
     }
 
+    /// Serves the timers of the access point.
+    fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.now < until {
+            self.now = self.access_point.next_timeout(self.now).clamp(self.now, until);
+            self.access_point.timeout(self.now);
+            self.settle();
+        }
+    }
+
     /// Sends a packet from the host of an end to an address; returns the ends that receive it.
     fn receivers(&mut self, from: usize, to: MacAddr) -> Vec<usize> {
         let source = if from == 0 { AP } else { self.address_of(from) };
@@ -293,7 +303,35 @@ fn forged_management_frames_end_no_association_with_protected_management_frames(
         )
     });
     assert_eq!(refusals.count(), 1);
+    world.run(Duration::from_secs(2));
+    let answered = world
+        .stations
+        .iter()
+        .map(|station| station.end.counts().queries_answered);
+    assert!(answered.eq([1, 0]));
     assert_exchange(&mut world);
+}
+
+/// 11.3.5.3, 11.13.
+#[test]
+fn a_station_that_has_lost_its_keys_joins_again_once_an_sa_query_has_no_answer() {
+    for akm in [Akm::WpaPsk, Akm::Sae] {
+        let of_all = network(&[akm], REQUIRED);
+        let mut world = joined(of_all.clone(), None);
+        let join_again = |world: &mut World| {
+            world.events[1].clear();
+            world.stations[0] = Station::new(address(1), of_all.clone());
+            world.stations[0].probe();
+            world.settle();
+        };
+        join_again(&mut world);
+        let refusal = Failure::AssociationRefused(status::REFUSED_TEMPORARILY);
+        assert_eq!(world.failures(1), [&refusal]);
+        world.run(Duration::from_millis(1100));
+        join_again(&mut world);
+        assert!(world.is_established(1), "{:?}", world.events);
+        assert_exchange(&mut world);
+    }
 }
 
 #[test]

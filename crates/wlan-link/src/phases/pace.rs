@@ -2,17 +2,10 @@
 
 use std::time::Duration;
 
-/// A time unit (IEEE Std 802.11-2020 3.1).
-const TU: Duration = Duration::from_micros(1024);
-/// Interval between SA Query Requests: dot11AssociationSAQueryRetryTimeout (C.3).
-const RETRY: Duration = TU.saturating_mul(201);
-/// Time after which an SA Query without an answer ends the session: dot11AssociationSAQueryMaximumTimeout (C.3).
-pub const SILENT_AFTER: Duration = TU.saturating_mul(1000);
+use wlan_bss::sa_query::{Asked, Query};
+
 /// Minimum time between the starts of two queries of a peer, which bounds what forged frames can trigger.
 const QUERY_AGAIN: Duration = Duration::from_secs(1);
-/// [`SILENT_AFTER`] in time units, for the Timeout Interval element (9.4.2.48).
-pub const SILENT_AFTER_TU: u32 = 1000;
-
 /// Monotonic time of the machines. If the caller's clock goes back, this clock stands still.
 #[derive(Debug, Default)]
 pub struct Steady {
@@ -76,54 +69,6 @@ impl Budget {
     }
 }
 
-/// An SA Query (11.13), which asks whether the peer is present and has its keys.
-#[derive(Debug)]
-pub struct Query {
-    began: Duration,
-    next: Duration,
-    asked: bool,
-}
-
-/// Result of polling a query.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// Send a request now.
-    Ask,
-    /// Wait.
-    Wait,
-    /// The peer is gone.
-    Gone,
-}
-
-impl Query {
-    /// A query that starts at this time.
-    pub fn new(at: Duration) -> Self {
-        Self {
-            began: at,
-            next: at,
-            asked: false,
-        }
-    }
-
-    /// The action due now.
-    pub fn poll(&mut self, now: Duration) -> Asked {
-        if now >= self.began + SILENT_AFTER {
-            return Asked::Gone;
-        }
-        if now < self.next {
-            return Asked::Wait;
-        }
-        self.next = now + RETRY;
-        self.asked = true;
-        Asked::Ask
-    }
-
-    /// Time of the next action.
-    pub fn due(&self) -> Duration {
-        self.next.min(self.began + SILENT_AFTER)
-    }
-}
-
 /// Time at which a peer was last heard, and the query if one is in progress.
 #[derive(Debug)]
 pub struct Liveness {
@@ -154,7 +99,7 @@ impl Liveness {
     /// Records the total number of authentic MPDUs of the peer. MPDUs from before the query do not answer it.
     pub fn count(&mut self, received: u64, now: Duration) {
         let is_news = std::mem::replace(&mut self.received, received) != received;
-        if is_news && self.query.as_ref().is_none_or(|query| query.asked) {
+        if is_news && self.query.as_ref().is_none_or(Query::was_asked) {
             self.hear(now);
         }
     }
@@ -184,6 +129,8 @@ impl Liveness {
 
 #[cfg(test)]
 mod tests {
+    use wlan_bss::sa_query::{MAXIMUM as SILENT_AFTER, RETRY, TU};
+
     use super::*;
 
     const S: Duration = Duration::from_secs(1);
@@ -214,20 +161,6 @@ mod tests {
         assert_eq!(clock.at(5 * S), 11 * S);
         assert_eq!(clock.told(13 * S), 7 * S);
         assert_eq!(clock.told(11 * S), 5 * S);
-    }
-
-    /// IEEE Std 802.11-2020 11.13: requests every 201 TU until the maximum of 1000 TU.
-    #[test]
-    fn an_sa_query_repeats_its_request_and_gives_up_after_1000_tu() {
-        let tu = |n: u32| 5 * S + n * TU;
-        let mut query = Query::new(tu(0));
-        for request in 0..5 {
-            assert_eq!(query.due(), tu(201 * request));
-            assert_eq!(query.poll(tu(201 * request)), Asked::Ask);
-            assert_eq!(query.poll(tu(201 * request + 195)), Asked::Wait);
-        }
-        assert_eq!(query.due(), tu(1000));
-        assert_eq!(query.poll(tu(1000)), Asked::Gone);
     }
 
     #[test]

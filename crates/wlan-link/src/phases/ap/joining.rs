@@ -3,6 +3,7 @@
 use rand_core::CryptoRng;
 use wlan_bss::admission::Agreed;
 use wlan_bss::elements::{Heard, of_comeback};
+use wlan_bss::sa_query::MAXIMUM_TU;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE, reason, status};
 use wlan_rsn::{Elements, Peer, Pmk, sae};
@@ -10,7 +11,6 @@ use wlan_rsn::{Elements, Peer, Pmk, sae};
 use super::super::frames::{self, CAPABILITY};
 use super::super::joins::{Associated, Claimant, Join, displaced};
 use super::super::members::session_of;
-use super::super::pace::SILENT_AFTER_TU;
 use super::{AUTHENTICATING_FOR, AccessPoint, Credentials, JOINING_FOR, Outcome, Phase, SOON, sae_failure};
 
 /// Refusal of an Association Request.
@@ -286,7 +286,7 @@ impl AccessPoint {
             session.liveness.start_query(self.now);
             return Err(Refusal::Status(
                 status::REFUSED_TEMPORARILY,
-                of_comeback(SILENT_AFTER_TU),
+                of_comeback(MAXIMUM_TU),
             ));
         }
         let association = self

@@ -1,6 +1,7 @@
 //! Keys, data and termination: everything after the association.
 
 use rand_core::CryptoRng;
+use wlan_bss::sa_query::Asked;
 use wlan_ciphers::Suite;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
@@ -10,7 +11,7 @@ use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 use super::super::frames::Protected;
 use super::super::joins::Claimant;
 use super::super::members::{Member, Session, session_of};
-use super::super::pace::{Asked, Liveness};
+use super::super::pace::Liveness;
 use super::super::{Action, Credentials};
 use super::{AccessPoint, Outcome, Phase, SOON, TICK, claimant};
 use crate::plane::ControlFrame;

@@ -1,13 +1,14 @@
 //! Keys, data and termination: after the association.
 
 use rand_core::CryptoRng;
+use wlan_bss::sa_query::Asked;
 use wlan_eap::eapol::Pdu;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{Body, SaQuery, reason};
 use wlan_rsn::{Direction, Failure, Output, PairwiseKey};
 
 use super::super::frames::{self, Protected};
-use super::super::pace::{Asked, Liveness};
+use super::super::pace::Liveness;
 use super::super::{Action, Credentials};
 use super::{Outcome, Phase, Prospect, Repeated, Session, State, Station, searching};
 use crate::plane::{ControlFrame, Endpoint};
