@@ -42,13 +42,17 @@ pub use self::security::KeyManagement;
 use self::security::{Security, SecurityWords};
 use self::station::Station;
 use self::traffic::Traffic;
-use crate::air::Air;
+use crate::air::{Air, usual_queue_limit};
 use crate::beacon;
 
 pub use self::error::{BadScenario, KeyError};
 
 /// Received packets that a processor holds: a descriptor ring of the size that drivers use.
 const RECEIVE_LIMIT: usize = 512;
+
+/// Packets that all queues of a scenario may hold, unless they have the usual length: some 100 MB in virtual time. A
+/// scenario may be a stranger's, and a saturated source fills its queue at once.
+const QUEUED_MAX: usize = 1 << 19;
 
 /// A scenario to simulate. The standard allows its PHY and its security; [`check`](Scenario::check)
 /// checks the rest.
@@ -259,6 +263,11 @@ impl Scenario {
     pub fn build(&self) -> Result<sim::Scenario, BadScenario> {
         let stations = self.cell.on_air()? + 1;
         let station = self.station_config()?;
+        let limit = station.queue_limit;
+        if limit > usual_queue_limit(&self.mode) && limit.saturating_mul(stations) > QUEUED_MAX {
+            let reason = "the queues of all stations together hold at most 524288 packets";
+            return Err(BadScenario::number("queue_limit", limit, reason));
+        }
         let mut medium = MediumConfig::new(self.bss, &station, stations, self.run.seed);
         if let Some(hearing) = self.cell.hearing() {
             medium.hearing = hearing;

@@ -226,6 +226,35 @@ fn impossible_scenarios_are_refused_in_one_line_with_the_clause() {
     }
 }
 
+/// A study may be a stranger's: each packet of a full queue takes memory.
+#[test]
+fn the_queues_of_all_stations_together_are_limited() {
+    let cell = |stations: usize, limit: usize| {
+        [
+            ("topology", "stations".into()),
+            ("stations", stations.into()),
+            ("queue_limit", limit.into()),
+        ]
+    };
+    for (stations, limit) in [(1, 262_144), (255, 2048)] {
+        assert!(scenario(&cell(stations, limit)).check().is_ok());
+        assert_eq!(
+            refused(&cell(stations, limit + 1)),
+            format!(
+                "queue_limit: {} is not allowed: the queues of all stations together hold at most 524288 packets",
+                limit + 1
+            )
+        );
+    }
+    // The usual limit of a fast PHY, for the largest BSS.
+    let fast = [
+        ("phy", "vht".into()),
+        ("rate", "mcs9".into()),
+        ("bandwidth", 160.into()),
+    ];
+    assert!(scenario(&[&cell(2007, 433)[..], &fast].concat()).check().is_ok());
+}
+
 #[test]
 fn sealing_adds_the_octets_of_its_suite_and_a_link_those_of_its_frames() {
     let added_b = |security: &str, crypto_at: &str| {
