@@ -27,6 +27,9 @@ pub const MESSAGE_MAX_B: usize = 65_507;
 /// Timeout for TCP. TCP retransmits lost segments, so a round trip may take long; later the peer counts as gone.
 const TCP_PATIENCE: Duration = Duration::from_secs(10);
 
+/// The first port that is not reserved for services (RFC 6335, 6).
+const SERVICES_UNTIL: u16 = 1024;
+
 /// The transport of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -130,9 +133,13 @@ impl Server {
 
 fn serve_udp(socket: &UdpSocket, idle: Duration) -> io::Result<()> {
     socket.set_read_timeout(Some(idle))?;
+    let own = socket.local_addr()?.port();
     let mut message = vec![0; MESSAGE_MAX_B + 1];
     loop {
         match socket.recv_from(&mut message) {
+            // A source is easily forged, and two servers would send a message to one another for ever. Clients have
+            // ports above those of services.
+            Ok((_, client)) if client.port() < SERVICES_UNTIL || client.port() == own => {}
             Ok((len, client)) => match socket.send_to(&message[..len], client) {
                 // A client that has closed its port answers with ICMP, which must not affect the next client.
                 Err(error) if error.kind() != ErrorKind::ConnectionRefused => return Err(error),
@@ -360,6 +367,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_message_returns_to_another_server() {
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), Transport::Udp).unwrap();
+        let address = server.local_addr().unwrap();
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| server.serve(TIMEOUT));
+            // Another server of ping-pong, on another host.
+            let other = UdpSocket::bind(("127.0.0.2", address.port())).unwrap();
+            let client = UdpSocket::bind("127.0.0.2:0").unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            other.set_nonblocking(true).unwrap();
+            other.send_to(&[1; 8], address).unwrap();
+            client.send_to(&[2; 8], address).unwrap();
+            let mut message = [0; 100];
+            assert_eq!(client.recv(&mut message).unwrap(), 8);
+            assert_eq!(message[..8], [2; 8]);
+            // The server has processed the earlier message, too.
+            assert_eq!(
+                other.recv(&mut message).unwrap_err().kind(),
+                ErrorKind::WouldBlock
+            );
+            serving.join().unwrap().unwrap();
+        });
     }
 
     /// Pings a server that calls `act` with the datagram's index from 0, the socket, the datagram and its sender.

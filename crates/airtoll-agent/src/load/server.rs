@@ -22,6 +22,13 @@ const COUNT_INTERVAL: Duration = Duration::from_millis(20);
 /// Time between two checks whether connections are open.
 const CHECK: Duration = Duration::from_millis(250);
 
+/// Limit of open connections, of which each takes up to two descriptors and two threads. A client has 16 of load, and 20
+/// per second of probes, which it gives up after 10 s. Others can connect, too.
+pub(super) const CONNECTIONS_MAX: usize = 400;
+
+/// Limit of requests that wait for a client of load that does not read. Then the client cannot write, either.
+const REQUESTS_MAX: usize = 1000;
+
 /// A TCP and a UDP socket on the same port.
 pub struct Server {
     listener: TcpListener,
@@ -69,12 +76,14 @@ impl Server {
             )? > 0
             {
                 let (stream, client) = self.listener.accept()?;
-                let present = Present::new(&clients, client.ip());
-                thread::spawn(move || {
-                    // The client has ended the connection, or its host is lost: the client reports it.
-                    let _ = serve_connection(stream);
-                    drop(present);
-                });
+                if lock(&clients).values().sum::<usize>() < CONNECTIONS_MAX {
+                    let present = Present::new(&clients, client.ip());
+                    thread::spawn(move || {
+                        // The client has ended the connection, or its host is lost: the client reports it.
+                        let _ = serve_connection(stream);
+                        drop(present);
+                    });
+                }
             }
             if !lock(&clients).is_empty() {
                 last_open = Instant::now();
@@ -127,10 +136,8 @@ fn return_datagrams(socket: &UdpSocket, clients: &Clients) -> io::Result<()> {
                     continue;
                 }
                 arrived.copy_from_slice(&monotonic_ns().to_be_bytes());
-                match socket.send_to(&datagram[..len], client) {
-                    Err(error) if !is_passing(&error) => return Err(error),
-                    _ => {}
-                }
+                // An address to which nothing can be sent, such as port 0, is not that of a client.
+                let _ = socket.send_to(&datagram[..len], client);
             }
             Err(error) if is_passing(&error) => {}
             Err(error) => return Err(error),
@@ -144,7 +151,7 @@ fn serve_connection(mut stream: TcpStream) -> io::Result<()> {
     stream.read_exact(&mut purpose)?;
     match Purpose::of(purpose[0]) {
         Some(Purpose::Load(Direction::Down)) => {
-            let (ask, asked) = mpsc::channel();
+            let (ask, asked) = mpsc::sync_channel(REQUESTS_MAX);
             let mut reader = stream.try_clone()?;
             thread::spawn(move || {
                 while let Ok(Some(request)) = Header::read(&mut reader) {

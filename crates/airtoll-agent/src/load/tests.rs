@@ -1,13 +1,14 @@
 //! Both ends on loopback.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
 use super::client::{Client, Measured, Settings};
 use super::protocol::{Direction, ECHO_MIN_B, Header, Purpose};
-use super::{report, run, server::Server};
+use super::server::{CONNECTIONS_MAX, Server};
+use super::{report, run};
 
 fn measure(address: &str, direction: Direction) -> (Settings, Measured) {
     let settings = Settings {
@@ -107,6 +108,40 @@ fn datagrams_return_only_to_hosts_with_a_connection_and_never_twice() {
         client.recv(&mut answer).unwrap();
         assert_eq!(answer[..16], [4; 16]);
         drop(connection);
+        serving.join().unwrap().unwrap();
+    });
+}
+
+/// Everyone on the measured network can connect.
+#[test]
+fn connections_and_requests_without_an_answer_are_limited() {
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = server.local_addr().unwrap();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(Duration::from_millis(300)));
+        let mut connections: Vec<TcpStream> = Vec::new();
+        for _ in 1..CONNECTIONS_MAX {
+            let mut connection = TcpStream::connect(address).unwrap();
+            connection.write_all(&[Purpose::Requests.octet()]).unwrap();
+            connection.write_all(&Header::request(1).octets()).unwrap();
+            assert_eq!(Header::read(&mut connection).unwrap(), Some(Header::request(1)));
+            connections.push(connection);
+        }
+        let mut greedy = TcpStream::connect(address).unwrap();
+        greedy
+            .write_all(&[Purpose::Load(Direction::Down).octet()])
+            .unwrap();
+        greedy.read_exact(&mut [0; 100]).unwrap();
+        let mut refused = TcpStream::connect(address).unwrap();
+        assert!(!refused.read(&mut [0]).is_ok_and(|octets| octets > 0));
+        // It reads none of the load and the answers.
+        greedy
+            .set_write_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
+        let requests = Header::request(1).octets().repeat(1 << 16);
+        let written = (0..32).map_while(|_| greedy.write_all(&requests).ok()).count();
+        assert!(written < 32);
+        drop((connections, greedy));
         serving.join().unwrap().unwrap();
     });
 }

@@ -88,12 +88,17 @@ impl Log {
     /// Records a packet with `picture_b` octets of picture data. Returns `false` if the packet belongs to another
     /// stream than the first packet, or if its frame is from before the stream or long after its window.
     pub fn record(&mut self, header: &Header, picture_b: usize, arrived: Nanos) -> bool {
+        let latest = self.window.closes + PATIENCE;
+        let frames_max =
+            u128::from(latest.0) * u128::from(self.fps.get()) / u128::from(Nanos::from_secs(1).0);
+        if u128::from(header.frame) > frames_max {
+            return false;
+        }
         let stream = self.stream.get_or_insert_with(|| Stream::new(header, self.fps));
         let since_start = |moment: Nanos| moment.0.checked_sub(stream.start.0).map(Nanos);
         let (Some(captured), Some(after)) = (since_start(header.captured), since_start(arrived)) else {
             return false;
         };
-        let latest = self.window.closes + PATIENCE;
         if header.ssrc != stream.ssrc || captured > latest || after > latest {
             return false;
         }
@@ -236,11 +241,8 @@ impl Receiver {
                 }
                 _ => continue,
             };
-            match self.socket.send_to(answer, sender) {
-                // A sender that has exited answers with ICMP.
-                Err(error) if !is_passing(&error) => return Err(error),
-                _ => {}
-            }
+            // A sender that has exited answers with ICMP, and a forged address, such as port 0, is that of nobody.
+            let _ = self.socket.send_to(answer, sender);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The sending end of a stream.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -127,7 +128,7 @@ impl Sender {
         // Otherwise the kernel may wake the thread 50 us late to save power.
         let _ = nix::sys::prctl::set_timerslack(1);
         let over = AtomicBool::new(false);
-        let (farewell, farewells) = mpsc::channel();
+        let (farewell, farewells) = mpsc::sync_channel(1);
         let (frames, bye_answered, round_trips) = thread::scope(|scope| {
             let answers = scope.spawn(|| self.answers(&over, &farewell));
             let sent = self
@@ -154,7 +155,7 @@ impl Sender {
                 .ok()
                 .and_then(|frame| report.frames.get_mut(frame));
             if let Some(frame) = frame {
-                frame.rtt.get_or_insert(rtt);
+                frame.rtt = Some(rtt);
             }
         }
         Ok(report)
@@ -223,10 +224,11 @@ impl Sender {
         Ok(false)
     }
 
-    /// Receives answers until the stream is over. Returns the round-trip times with their frames.
-    fn answers(&self, over: &AtomicBool, farewell: &mpsc::Sender<()>) -> Vec<(u32, Nanos)> {
+    /// Receives answers until the stream is over. Returns the round-trip time of the first answer to each frame. Anyone
+    /// can answer in the name of the receiver, so answers to later frames do not count.
+    fn answers(&self, over: &AtomicBool, farewell: &mpsc::SyncSender<()>) -> BTreeMap<u32, Nanos> {
         let mut octets = [0; Header::LEN + 1];
-        let mut round_trips = Vec::new();
+        let mut round_trips = BTreeMap::new();
         while !over.load(Ordering::Relaxed) {
             let len = match self.socket.recv(&mut octets) {
                 Ok(len) => len,
@@ -241,11 +243,15 @@ impl Sender {
             let now = Nanos(monotonic_ns());
             match Datagram::parse(&octets[..len]) {
                 Some(Datagram::Picture(header, 0)) if header.ssrc == self.stream.ssrc => {
-                    round_trips.push((header.frame, now.saturating_sub(header.sent)));
+                    let after_ns = u64::from(header.frame) * 1_000_000_000 / u64::from(self.config.fps);
+                    if self.start + Nanos(after_ns) <= now {
+                        let rtt = now.saturating_sub(header.sent);
+                        round_trips.entry(header.frame).or_insert(rtt);
+                    }
                 }
                 Some(Datagram::Bye(bye)) if bye.ssrc == self.stream.ssrc => {
                     // Fails harmlessly for a second answer.
-                    let _ = farewell.send(());
+                    let _ = farewell.try_send(());
                 }
                 _ => {}
             }

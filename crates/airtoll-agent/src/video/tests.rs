@@ -177,12 +177,28 @@ fn packets_of_other_times_or_streams_are_ignored() {
     for alien in [other, early, late] {
         assert!(!log.record(&alien, 100, now));
     }
-    // The window limits the stored data, regardless of the length of the stream.
+    // The window limits the stored data, regardless of the length of the stream and of the numbers of its frames.
+    for frame in [1822, u32::MAX] {
+        assert!(!log.record(&Header { frame, ..first }, 100, now));
+    }
     assert!(!log.record(&first, 100, START + Nanos::from_secs(3600)));
     assert!(!log.record(&first, 100, first.captured - Nanos(1)));
     let report = log.report(false, 0);
     assert_eq!((report.packets, report.frames.len()), (1, 1));
     assert!(report.intervals.len() <= 2);
+    let mut log = Log::new(FPS, WINDOW);
+    assert!(!log.record(
+        &Header {
+            frame: u32::MAX,
+            ..first
+        },
+        100,
+        now
+    ));
+    assert!(
+        log.record(&first, 100, now),
+        "a forged packet does not begin a stream"
+    );
 }
 
 /// The current time, as the start of a stream.
