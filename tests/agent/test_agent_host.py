@@ -113,6 +113,33 @@ def test_nothing_outlives_the_connection(end: str, tmp_path: Path) -> None:
         assert int((tmp_path / "blocked").read_text().split()[1], 16) == 0
 
 
+_HOLD = """
+import ctypes, sys, time
+seize = 0x4206
+print(ctypes.CDLL(None).ptrace(seize, int(sys.argv[1]), None, None), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_process_that_does_not_end_does_not_prevent_the_restoration(tmp_path: Path) -> None:
+    """A killed process whose debugger does not notice it is there like one in an uninterruptible sleep."""
+    with Connection("here", [str(binary.local()), "serve"]) as connection:
+        host = AgentHost(connection)
+        host.at_end(["touch", f"{tmp_path}/restored"])
+        sleeping = host.popen(["sleep", "600"])
+        debugger = [sys.executable, "-c", _HOLD, str(sleeping.pid)]
+        with subprocess.Popen(debugger, stdout=subprocess.PIPE, text=True) as holding:
+            try:
+                assert holding.stdout is not None
+                if holding.stdout.readline() != "0\n":
+                    pytest.skip("this user cannot trace processes (kernel.yama.ptrace_scope)")
+                connection.close()
+                assert not runs(sleeping.pid)
+                assert (tmp_path / "restored").exists()
+            finally:
+                holding.kill()
+
+
 def test_an_agent_that_restores_its_host_is_not_killed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

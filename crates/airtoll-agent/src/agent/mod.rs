@@ -46,7 +46,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -75,6 +75,10 @@ const SUPERVISOR_GONE: Signal = Signal::SIGTERM;
 
 /// Time between two looks for descendants that have not ended yet.
 const POLL: Duration = Duration::from_millis(1);
+
+/// Longest wait for the end of killed descendants. One in an uninterruptible sleep, such as that of a stuck driver, may
+/// never end, and the host is restored beside it.
+const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whether the worker restores the host, because its supervisor has ended.
 static RESTORES: AtomicBool = AtomicBool::new(false);
@@ -118,7 +122,11 @@ fn restore(folder: &Folder) -> io::Result<()> {
 }
 
 /// Kills every process that descends from this one. Orphans become its children one generation after the other.
+///
+/// # Errors
+/// A descendant does not end in time.
 fn kill_descendants() -> io::Result<()> {
+    let until = Instant::now() + END_WITHIN;
     loop {
         let children = ProcessId::children();
         for child in &children {
@@ -127,6 +135,9 @@ fn kill_descendants() -> io::Result<()> {
         }
         match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) if children.is_empty() => return Ok(()),
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) if Instant::now() >= until => {
+                return Err(io::Error::other("a killed process does not end"));
+            }
             // A blocking wait could miss its child: in the worker, the thread of a command waits for the same children.
             Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => thread::sleep(POLL),
             Ok(_) | Err(Errno::EINTR) => {}
