@@ -70,7 +70,10 @@ pub(crate) fn without_domain(user: &[u8]) -> &[u8] {
 /// NtPasswordHash: MD4 of the password in UTF-16LE.
 fn password_hash(password: &Secret) -> Zeroizing<[u8; 16]> {
     let text = String::from_utf8_lossy(password.as_octets());
-    let wide: Zeroizing<Vec<u8>> = Zeroizing::new(text.encode_utf16().flat_map(u16::to_le_bytes).collect());
+    // Allocated once, because reallocation would leave copies of the password in memory.
+    let mut wide = Zeroizing::new(Vec::with_capacity(2 * text.len()));
+    text.encode_utf16()
+        .for_each(|unit| wide.extend_from_slice(&unit.to_le_bytes()));
     Zeroizing::new(Md4::digest(&*wide).into())
 }
 

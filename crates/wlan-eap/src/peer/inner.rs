@@ -87,9 +87,10 @@ impl Inner {
                     avp(USER_PASSWORD, &padded(password)),
                 ];
                 self.is_complete = true;
-                tunnel.write(&Zeroizing::new(
-                    avps.iter().flat_map(|avp| avp.to_vec()).collect::<Vec<_>>(),
-                ))
+                // Allocated once, because reallocation would leave copies of the password in memory.
+                let mut message = Zeroizing::new(Vec::with_capacity(avps.iter().map(|avp| avp.len()).sum()));
+                avps.iter().for_each(|avp| message.extend_from_slice(avp));
+                tunnel.write(&message)
             }
             Method::TtlsPap(_) => Ok(()),
             Method::TtlsMsChapV2(password) if !began => self.send_mschapv2(tunnel, settings, password, rng),

@@ -68,7 +68,7 @@ impl Method {
 pub struct Settings {
     /// The method and its password.
     pub method: Method,
-    /// The station's identity. With EAP-TTLS and PEAP, only the tunnel carries it.
+    /// The station's identity. With EAP-TTLS and PEAP and an anonymous identity, only the tunnel carries it.
     pub identity: Vec<u8>,
     /// The identity outside the tunnel, for the routing of requests.
     pub anonymous_identity: Option<Vec<u8>>,
