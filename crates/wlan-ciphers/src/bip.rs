@@ -31,7 +31,7 @@ use wlan_frames::{FrameControl, FrameType};
 
 use crate::aad::{Header, HeaderError};
 use crate::engine::{Mode, Schedule, gmac};
-use crate::{Backend, KeyError, OpenError, PacketNumber, SealFault, Suite};
+use crate::{Backend, KeyError, Method, OpenError, PacketNumber, SealFault, Suite};
 
 const MME: u8 = 0x4c;
 /// Octets of the MME before the MIC.
@@ -113,13 +113,13 @@ impl Bip {
     pub fn new(suite: Suite, key: &[u8]) -> Result<Bip, KeyError> {
         let found = key.len();
         let length = |_| KeyError::Length { suite, found };
-        let key = match suite {
-            Suite::BipCmac128 => Key::Cmac128(Cmac::new_from_slice(key).map_err(length)?),
-            Suite::BipCmac256 => Key::Cmac256(Cmac::new_from_slice(key).map_err(length)?),
-            Suite::BipGmac128 | Suite::BipGmac256 if found != suite.key_len() => {
+        let key = match (suite.method(), suite.key_len()) {
+            (Method::Cmac, 16) => Key::Cmac128(Cmac::new_from_slice(key).map_err(length)?),
+            (Method::Cmac, _) => Key::Cmac256(Cmac::new_from_slice(key).map_err(length)?),
+            (Method::Gmac, expected) if found != expected => {
                 return Err(KeyError::Length { suite, found });
             }
-            Suite::BipGmac128 | Suite::BipGmac256 => {
+            (Method::Gmac, _) => {
                 let backend = Backend::detect();
                 let schedule = Schedule::new(key, Mode::Gcm, backend);
                 Key::Gmac(schedule.ok_or(KeyError::Backend(backend))?)

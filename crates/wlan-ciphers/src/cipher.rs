@@ -11,7 +11,7 @@ use crate::key::{KeyError, TemporalKey};
 use crate::michael::{MIC_LEN, MichaelHeader};
 use crate::tkip::{self, Tkip};
 use crate::wep::{self, Wep};
-use crate::{KeyId, OpenError, OpenJob, PacketNumber, SealError, SealFault, SealJob, Suite, ccmp};
+use crate::{KeyId, Method, OpenError, OpenJob, PacketNumber, SealError, SealFault, SealJob, Suite, ccmp};
 
 /// A key of any suite except BIP, as one end of a link uses it. The suite is examined once per batch.
 ///
@@ -56,12 +56,12 @@ impl Cipher {
             suite,
             found: key.len(),
         };
-        Ok(match suite {
-            Suite::Wep40 | Suite::Wep104 => {
+        Ok(match suite.method() {
+            Method::Wep => {
                 let wep = Wep::new(key).ok().filter(|wep| wep.suite() == suite);
                 Cipher::Wep(wep.ok_or(length)?)
             }
-            Suite::Tkip => Cipher::Tkip(Tkip::new(key.try_into().map_err(|_| length)?, role)),
+            Method::Tkip => Cipher::Tkip(Tkip::new(key.try_into().map_err(|_| length)?, role)),
             _ => Cipher::Aes(TemporalKey::with_backend(suite, key, backend)?),
         })
     }

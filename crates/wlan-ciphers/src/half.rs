@@ -28,7 +28,7 @@
 //! assert_eq!(halves, whole);
 //! ```
 
-use crate::Suite;
+use crate::{Method, Suite};
 
 /// The half of sealing to run.
 #[cfg_attr(not(feature = "study"), allow(dead_code))]
@@ -45,8 +45,8 @@ impl Half {
     /// Both halves in the order that is equivalent to sealing: the input of the MIC must exist before the MIC.
     #[must_use]
     pub const fn in_order(suite: Suite) -> [Half; 2] {
-        match suite {
-            Suite::Gcmp128 | Suite::Gcmp256 => [Half::Cipher, Half::Mic],
+        match suite.method() {
+            Method::Gcm => [Half::Cipher, Half::Mic],
             _ => [Half::Mic, Half::Cipher],
         }
     }

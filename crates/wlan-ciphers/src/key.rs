@@ -27,7 +27,7 @@ use crate::engine::{self, Backend, BlocksInOrder, Frame, Machine, Mode, Schedule
 use crate::enhanced::Lanes;
 #[cfg(feature = "study")]
 use crate::half::Half;
-use crate::{KeyId, OpenError, OpenJob, Opened, SealError, SealFault, SealJob, Suite};
+use crate::{KeyId, Method, OpenError, OpenJob, Opened, SealError, SealFault, SealJob, Suite};
 
 /// Why a key cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -82,11 +82,10 @@ impl TemporalKey {
     /// # Errors
     /// Each kind of [`KeyError`].
     pub fn with_backend(suite: Suite, tk: &[u8], backend: Backend) -> Result<TemporalKey, KeyError> {
-        let mode = match suite {
-            Suite::Ccmp128 | Suite::Ccmp256 => Mode::Ccm,
-            Suite::Gcmp128 | Suite::Gcmp256 => Mode::Gcm,
-            Suite::Enhanced(Lanes::One) => Mode::Ccm,
-            Suite::Enhanced(lanes) => Mode::Lanes(lanes.count()),
+        let mode = match suite.method() {
+            Method::Ccm | Method::Lanes(Lanes::One) => Mode::Ccm,
+            Method::Gcm => Mode::Gcm,
+            Method::Lanes(lanes) => Mode::Lanes(lanes.count()),
             _ => return Err(KeyError::Suite(suite)),
         };
         if tk.len() != suite.key_len() {
@@ -235,9 +234,9 @@ impl<'k> KeyOfFrame<'k> {
 /// CCMP are disjoint from these.
 #[inline(always)]
 pub(crate) const fn b0_flags(suite: Suite) -> u8 {
-    match suite {
-        Suite::Enhanced(lanes) => lanes.b0_flags(),
-        _ => 0x41 | (((suite.mic_len() - 2) / 2) << 3) as u8,
+    match suite.lanes() {
+        Some(lanes) => lanes.b0_flags(),
+        None => 0x41 | (((suite.mic_len() - 2) / 2) << 3) as u8,
     }
 }
 

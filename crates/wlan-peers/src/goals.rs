@@ -115,7 +115,10 @@ fn goals() -> Vec<Goal> {
 /// Cases without a goal.
 fn other_cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
+    for suite in Suite::OF_TEMPORAL_KEYS
+        .into_iter()
+        .filter(|suite| suite.lanes().is_none())
+    {
         let sizes = [64, 128, 256, 512, 1024, 1500, 2304, 7935].map(Sizes::Fixed);
         for sizes in sizes.into_iter().chain([Sizes::Imix, Sizes::Spread]) {
             for open in [false, true] {
@@ -143,7 +146,10 @@ fn other_cases() -> Vec<Case> {
 /// Suites, sizes and ways of the table that `--markdown` prints.
 fn cases_of_table() -> Vec<Case> {
     let mut cases = Vec::new();
-    for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
+    for suite in Suite::OF_TEMPORAL_KEYS
+        .into_iter()
+        .filter(|suite| suite.lanes().is_none())
+    {
         let of = |sizes| Case {
             suite,
             sizes,

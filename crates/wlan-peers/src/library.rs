@@ -10,7 +10,7 @@ use std::fmt;
 use std::ptr::{NonNull, null};
 use std::sync::OnceLock;
 
-use wlan_ciphers::Suite;
+use wlan_ciphers::{Method, Suite};
 use wlan_speed::frames::Frames;
 
 use crate::packet::{Packet, fill_icvs, packets};
@@ -117,16 +117,20 @@ impl Library {
         if self.version().is_err() {
             return &[];
         }
-        match (self, suite) {
-            (Library::OpenSsl, Suite::Wep40 | Suite::Wep104) if has_rc4() => &[Rc4],
-            (Library::OpenSsl, Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256) => &[Evp],
-            (Library::IpsecMb, Suite::Ccmp128 | Suite::Ccmp256) => &[Job, Burst],
-            (Library::IpsecMb, Suite::Gcmp128 | Suite::Gcmp256) => &[Job, Burst, Direct],
+        match (self, suite.method()) {
+            (Library::OpenSsl, Method::Wep) if has_rc4() => &[Rc4],
+            (Library::OpenSsl, Method::Ccm | Method::Gcm) => &[Evp],
+            (Library::IpsecMb, Method::Ccm) => &[Job, Burst],
+            (Library::IpsecMb, Method::Gcm) => &[Job, Burst, Direct],
             // AWS-LC's `EVP_AEAD` supports CCM with AES-128 only.
             #[cfg(feature = "crates")]
-            (Library::AwsLc, Suite::Ccmp128 | Suite::Gcmp128 | Suite::Gcmp256) => &[Interface::Aead],
+            (Library::AwsLc, Method::Ccm) if suite.key_len() == 16 && suite.mic_len() == 8 => {
+                &[Interface::Aead]
+            }
             #[cfg(feature = "crates")]
-            (Library::Ring, Suite::Gcmp128 | Suite::Gcmp256) => &[Interface::LessSafeKey],
+            (Library::AwsLc, Method::Gcm) => &[Interface::Aead],
+            #[cfg(feature = "crates")]
+            (Library::Ring, Method::Gcm) => &[Interface::LessSafeKey],
             _ => &[],
         }
     }
@@ -274,10 +278,10 @@ impl Run {
         interface.library().version().ok()?;
         let shim = interface.library().shim().ok()?;
         let suite = frames.suite;
-        let (mode, is_rc4) = match suite {
-            Suite::Ccmp128 | Suite::Ccmp256 => (MODE_CCM, false),
-            Suite::Gcmp128 | Suite::Gcmp256 => (MODE_GCM, false),
-            Suite::Wep40 | Suite::Wep104 => (2, true),
+        let (mode, is_rc4) = match suite.method() {
+            Method::Ccm => (MODE_CCM, false),
+            Method::Gcm => (MODE_GCM, false),
+            Method::Wep => (2, true),
             _ => return None,
         };
         if keys.is_empty() || keys.iter().any(|key| key.len() != suite.key_len()) {

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use wlan_ciphers::{Backend, Suite};
+use wlan_ciphers::{Backend, Method, Suite};
 use wlan_speed::{BATCH, Case, clock};
 
 /// Measured cycles of AES rounds and carry-less products on this CPU.
@@ -180,17 +180,17 @@ const AAD: usize = 2;
 impl Blocks {
     fn of(suite: Suite, payload: usize) -> Option<Blocks> {
         let rounds = if suite.key_len() == 16 { 10 } else { 14 };
-        let (all, hashed, chain) = match suite {
+        let (all, hashed, chain) = match suite.method() {
             // B0, AAD and payload for the MAC; A0 and the payload for CTR (RFC 3610 section 2).
-            Suite::Ccmp128 | Suite::Ccmp256 => (2 * payload + AAD + 2, 0, 1 + AAD + payload),
+            Method::Ccm => (2 * payload + AAD + 2, 0, 1 + AAD + payload),
             // Each lane has its own B0 and its share of the blocks.
-            Suite::Enhanced(lanes) => (
+            Method::Lanes(lanes) => (
                 2 * payload + AAD + 1 + lanes.count(),
                 0,
                 1 + (AAD + payload).div_ceil(lanes.count()),
             ),
             // The payload and the mask of the tag; AAD, payload and lengths (NIST SP 800-38D section 7.1).
-            Suite::Gcmp128 | Suite::Gcmp256 => (payload + 1, AAD + payload + 1, 1),
+            Method::Gcm => (payload + 1, AAD + payload + 1, 1),
             _ => return None,
         };
         Some(Blocks {

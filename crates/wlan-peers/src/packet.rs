@@ -1,6 +1,6 @@
 //! The frames of a case as packets, for libraries that do not know 802.11.
 
-use wlan_ciphers::Suite;
+use wlan_ciphers::Method;
 use wlan_frames::fcs;
 use wlan_speed::frames::Frames;
 
@@ -44,7 +44,7 @@ fn packet(frames: &mut Frames, i: usize, key: usize) -> Packet {
     if is_wep {
         nonce[..3].copy_from_slice(&pn[3..]);
     } else {
-        let at = usize::from(matches!(suite, Suite::Ccmp128 | Suite::Ccmp256));
+        let at = usize::from(suite.method() == Method::Ccm);
         nonce[0] = mpdu[24] & 0x0f;
         nonce[at..at + 6].copy_from_slice(&mpdu[10..16]);
         nonce[at + 6..at + 12].copy_from_slice(&pn);

@@ -1,6 +1,6 @@
 //! The frames of a case.
 
-use wlan_ciphers::Suite;
+use wlan_ciphers::{Method, Suite};
 
 /// Octets of the MAC header: QoS Data with three addresses.
 pub const HEADER_LEN: usize = 26;
@@ -153,16 +153,16 @@ impl Frames {
     /// Whether the suite is WEP.
     #[must_use]
     pub fn is_wep(&self) -> bool {
-        matches!(self.suite, Suite::Wep40 | Suite::Wep104)
+        self.suite.is_wep()
     }
 }
 
 /// Writes the suite's header for key ID 0 (12.3.2.2, 12.5.2.2, 12.5.3.2).
 fn suite_header(suite: Suite, pn: u64, header: &mut [u8]) {
     let [_, _, pn5, pn4, pn3, pn2, pn1, pn0] = pn.to_be_bytes();
-    match suite {
-        Suite::Wep40 | Suite::Wep104 => header.copy_from_slice(&[pn2, pn1, pn0, 0]),
-        Suite::Tkip => {
+    match suite.method() {
+        Method::Wep => header.copy_from_slice(&[pn2, pn1, pn0, 0]),
+        Method::Tkip => {
             let seed = (pn1 | 0x20) & 0x7f;
             header.copy_from_slice(&[pn1, seed, pn0, EXT_IV, pn2, pn3, pn4, pn5]);
         }

@@ -31,7 +31,7 @@ pub enum LinkError {
         source: io::Error,
     },
     /// The suite does not support links.
-    #[error("unsupported suite {} (expected ccmp, ccmp256, gcmp, gcmp256 or enhanced1 to enhanced8)", .0.name())]
+    #[error("unsupported suite {} (expected one of {})", .0.name(), Suite::OF_TEMPORAL_KEYS.map(Suite::name).join(", "))]
     Suite(Suite),
     /// The configuration has no suite.
     #[error("a link requires a cipher suite")]

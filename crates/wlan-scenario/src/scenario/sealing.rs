@@ -44,7 +44,7 @@ pub(super) struct SecurityOctets {
 impl Sealing {
     /// Whether `airtoll link` seals the frames on the hosts.
     pub fn is_by_link(&self, suite: Option<Suite>) -> bool {
-        matches!(suite, Some(Suite::Enhanced(_))) && self.crypto_at == CryptoAt::Host
+        suite.is_some_and(|suite| suite.lanes().is_some()) && self.crypto_at == CryptoAt::Host
     }
 
     /// The octets that the suite adds.
@@ -85,13 +85,12 @@ impl Sealing {
 
     /// The part of the processor's time that security causes.
     pub fn crypto(&self, suite: Option<Suite>) -> Result<Processor, BadScenario> {
-        let table = match self.crypto_at {
-            CryptoAt::Host => HOST,
-            CryptoAt::Card => CARD,
-        };
-        let cost = table.iter().find(|(of, ..)| Some(*of) == suite);
-        let Some(&(_, frame_ns, byte_ns)) = cost else {
+        let Some(&(_, host, card)) = COSTS.iter().find(|(of, ..)| Some(*of) == suite) else {
             return Ok(Processor::NONE);
+        };
+        let (frame_ns, byte_ns) = match self.crypto_at {
+            CryptoAt::Host => host,
+            CryptoAt::Card => card,
         };
         let words = self.processor.unwrap_or_default();
         let slower = match (self.crypto_at, words.clock_mhz) {
@@ -138,45 +137,33 @@ fn octet_ns(key: &'static str, ns: f64) -> Result<f64, BadScenario> {
     }
 }
 
-/// The cost of sealing or opening a frame, by suite: ns per frame and ns per octet.
-type Cost = (Suite, u32, f64);
+/// The cost of sealing or opening a frame: ns per frame and ns per octet.
+type Cost = (u32, f64);
 
-/// The engine of `wlan-ciphers` on one core, with batches of frames under one key: a line through the measurements of
-/// `airtoll ciphers` at 128 and 1500 octets (docs/measurements/ciphers.md). The table makes a simulation give the same
-/// result on every machine.
-const HOST: &[Cost] = &[
-    (Suite::Wep40, 188, 0.675),
-    (Suite::Wep104, 190, 0.673),
-    (Suite::Tkip, 353, 0.763),
-    (Suite::Ccmp128, 20, 0.090),
-    (Suite::Ccmp256, 23, 0.125),
-    (Suite::Gcmp128, 37, 0.104),
-    (Suite::Gcmp256, 32, 0.090),
-    (Suite::Enhanced(Lanes::One), 20, 0.090),
-    (Suite::Enhanced(Lanes::Two), 25, 0.098),
-    (Suite::Enhanced(Lanes::Four), 32, 0.086),
-    (Suite::Enhanced(Lanes::Eight), 35, 0.084),
-];
-
-/// Clock of the card in the table, in MHz.
+/// Clock of the card in [`COSTS`], in MHz.
 const CARD_CLOCK_MHZ: f64 = 400.0;
 
-/// A wireless card whose own 32-bit processor runs the ciphers in software at 400 MHz. This is a model, not a
+/// The cost by suite on a host and on a card. The table makes a simulation give the same result on every machine.
+///
+/// Host: the engine of `wlan-ciphers` on one core, with batches of frames under one key: a line through the measurements
+/// of `airtoll ciphers` at 128 and 1500 octets (docs/measurements/ciphers.md).
+///
+/// Card: a wireless card whose own 32-bit processor runs the ciphers in software at 400 MHz. This is a model, not a
 /// measurement, of the "low-performance processor" of Hayajneh et al., which gives no rates. Cycles per octet: RC4 12,
 /// Michael 6, AES-128 45, AES-256 40 % more, GHASH with tables 60. In addition, 1200 cycles per RC4 key and 2000 cycles
 /// per frame. TKIP's other 1600 cycles per frame are an allowance for its key mixing, which WEP does not have. Lanes have
 /// no effect on a single processor that handles one frame at a time. The word `processor` of a scenario overrides these
 /// values.
-const CARD: &[Cost] = &[
-    (Suite::Wep40, 8_000, 30.0),
-    (Suite::Wep104, 8_000, 30.0),
-    (Suite::Tkip, 12_000, 45.0),
-    (Suite::Ccmp128, 5_000, 225.0),
-    (Suite::Ccmp256, 5_000, 315.0),
-    (Suite::Gcmp128, 5_000, 262.0),
-    (Suite::Gcmp256, 5_000, 308.0),
-    (Suite::Enhanced(Lanes::One), 5_000, 225.0),
-    (Suite::Enhanced(Lanes::Two), 5_000, 225.0),
-    (Suite::Enhanced(Lanes::Four), 5_000, 225.0),
-    (Suite::Enhanced(Lanes::Eight), 5_000, 225.0),
+const COSTS: &[(Suite, Cost, Cost)] = &[
+    (Suite::Wep40, (188, 0.675), (8_000, 30.0)),
+    (Suite::Wep104, (190, 0.673), (8_000, 30.0)),
+    (Suite::Tkip, (353, 0.763), (12_000, 45.0)),
+    (Suite::Ccmp128, (20, 0.090), (5_000, 225.0)),
+    (Suite::Ccmp256, (23, 0.125), (5_000, 315.0)),
+    (Suite::Gcmp128, (37, 0.104), (5_000, 262.0)),
+    (Suite::Gcmp256, (32, 0.090), (5_000, 308.0)),
+    (Suite::Enhanced(Lanes::One), (20, 0.090), (5_000, 225.0)),
+    (Suite::Enhanced(Lanes::Two), (25, 0.098), (5_000, 225.0)),
+    (Suite::Enhanced(Lanes::Four), (32, 0.086), (5_000, 225.0)),
+    (Suite::Enhanced(Lanes::Eight), (35, 0.084), (5_000, 225.0)),
 ];
