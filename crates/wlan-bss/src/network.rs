@@ -73,12 +73,7 @@ impl Security {
         groups: &[Group],
         management: ManagementProtection,
     ) -> Result<Self, SecretError> {
-        let protocol = if suite == Suite::Tkip {
-            Protocol::Wpa
-        } else {
-            Protocol::Rsn
-        };
-        let mut policy = Policy::of(protocol, akms[0], suite);
+        let mut policy = Policy::of(Protocol::of(suite), akms[0], suite);
         policy.akms = akms.to_vec();
         if management.is_required {
             policy = policy.with_mfp(GROUP_MANAGEMENT);

@@ -68,7 +68,7 @@ impl Config {
         let Some(suite) = scenario.suite() else {
             return Ok(Keys::Open);
         };
-        if matches!(suite, Suite::Wep40 | Suite::Wep104) {
+        if suite.is_wep() {
             let key = self.wep_key.as_deref().and_then(octets);
             let key = key.filter(|key| key.len() == suite.key_len());
             return Ok(Keys::Wep(suite, key.ok_or(ConfigError::WepKey(suite))?));
@@ -100,7 +100,10 @@ fn akms(scenario: &Scenario) -> Result<Vec<Akm>, ConfigError> {
     let offered = scenario.key_management();
     offered
         .iter()
-        .map(|one| one.akm().ok_or(ConfigError::KeyManagement(one.word())))
+        .map(|&akm| match akm.is_eap() {
+            true => Err(ConfigError::KeyManagement(akm.name())),
+            false => Ok(akm),
+        })
         .collect()
 }
 

@@ -174,7 +174,7 @@ impl Network {
     fn akm(&self) -> Result<Akm, ConfigError> {
         // An end of the tests has no authentication server, and no hash that depends on the group.
         Akm::from_name(&self.wpa_key_mgmt)
-            .filter(|akm| !akm.is_eap() && *akm != Akm::SaeExtKey)
+            .filter(|akm| !akm.is_eap() && akm.facts().is_offered)
             .ok_or_else(|| ConfigError::Unknown("wpa_key_mgmt", self.wpa_key_mgmt.clone()))
     }
 

@@ -286,7 +286,7 @@ impl Chosen {
 
 /// Whether the handshakes can negotiate this suite for data: not WEP, whose keys are not derived, and not BIP.
 pub(crate) fn is_data_cipher(suite: Suite) -> bool {
-    !suite.is_bip() && !matches!(suite, Suite::Wep40 | Suite::Wep104)
+    !suite.is_bip() && !suite.is_wep()
 }
 
 impl Association {

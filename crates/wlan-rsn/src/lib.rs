@@ -82,7 +82,7 @@ pub use observer::{Learned, Observer};
 pub use output::{Direction, Discard, Failure, GroupKey, Output, PairwiseKey, Timing};
 pub use protection::pmkid;
 pub use secret::{Key, Pmk, PmkLength};
-pub use suites::{Akm, Protocol};
+pub use suites::{Akm, Digest, Exchange, Protocol};
 pub use supplicant::Supplicant;
 
 use protection::Protection;

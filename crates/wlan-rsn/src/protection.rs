@@ -9,7 +9,7 @@ use rc4::{Rc4, StreamCipher};
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
-use wlan_ciphers::Suite;
+use wlan_ciphers::{Method, Suite};
 use wlan_frames::eapol::{Descriptor, EapolKey};
 use wlan_frames::{MacAddr, eapol};
 use zeroize::{Zeroize, Zeroizing};
@@ -17,6 +17,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::hash::{finish, keyed};
 use crate::prf::{kdf_sha256, kdf_sha384, kdf_sha512, prf};
 use crate::secret::SecretOctets;
+use crate::suites::{Digest, Exchange};
 use crate::{Akm, Key, Protocol};
 
 /// Label of the PTK (12.7.1.3).
@@ -64,25 +65,21 @@ impl Protection {
     /// support that length. The PMK of OWE and of SAE-EXT-KEY is as long as a digest of its group's hash (RFC 8110
     /// sections 4.1 and 4.4; IEEE Std 802.11-2024 12.4.5.4); the lengths of OWE's other keys follow hostapd.
     pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {
-        let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
-            (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
-            (Protocol::Wpa, ..) => (Descriptor::Wpa, 2, Integrity::HmacSha1, Derivation::Sha1),
-            (_, Akm::WpaEap | Akm::WpaPsk, Suite::Tkip) => {
-                (Descriptor::Rsn, 1, Integrity::HmacMd5, Derivation::Sha1)
-            }
-            (_, Akm::WpaEap | Akm::WpaPsk, _) => (Descriptor::Rsn, 2, Integrity::HmacSha1, Derivation::Sha1),
-            (_, Akm::WpaEapSha256 | Akm::WpaPskSha256, _) => {
-                (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256)
-            }
-            (_, Akm::Sae, _) => (Descriptor::Rsn, 0, Integrity::AesCmac, Derivation::Sha256),
-            (_, Akm::SaeExtKey | Akm::Owe, _) => {
-                let (integrity, derivation) = match pmk_len {
-                    48 => (Integrity::HmacSha384, Derivation::Sha384),
-                    64 => (Integrity::HmacSha512, Derivation::Sha512),
-                    _ => (Integrity::HmacSha256, Derivation::Sha256),
-                };
-                (Descriptor::Rsn, 0, integrity, derivation)
-            }
+        let (integrity, derivation) = match akm.facts().digest {
+            Digest::Sha1 if pairwise.method() == Method::Tkip => (Integrity::HmacMd5, Derivation::Sha1),
+            Digest::Sha1 => (Integrity::HmacSha1, Derivation::Sha1),
+            Digest::Sha256 => (Integrity::AesCmac, Derivation::Sha256),
+            Digest::OfGroup if pmk_len == 32 => (Integrity::HmacSha256, Derivation::Sha256),
+            Digest::OfGroup if pmk_len == 64 => (Integrity::HmacSha512, Derivation::Sha512),
+            Digest::Sha384 | Digest::OfGroup => (Integrity::HmacSha384, Derivation::Sha384),
+        };
+        let descriptor = match protocol {
+            Protocol::Rsn => Descriptor::Rsn,
+            Protocol::Wpa => Descriptor::Wpa,
+        };
+        let version = match integrity {
+            Integrity::HmacMd5 => 1,
+            _ => akm.facts().version,
         };
         let (expected_pmk_len, mic_len, kek_len) = match derivation {
             Derivation::Sha1 | Derivation::Sha256 => (32, 16, 16),
@@ -255,7 +252,7 @@ impl Ptk {
 }
 
 /// The PMKID of a pre-shared key or of an authentication server's PMK (12.7.1.3). `None` for key managements whose
-/// exchange produces the PMKID.
+/// exchange produces the PMKID, or whose PMKID depends on the KCK.
 #[must_use]
 pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]> {
     fn of<M: Mac + KeyInit>(pmk: &[u8], aa: MacAddr, spa: MacAddr) -> [u8; 16] {
@@ -267,10 +264,11 @@ pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]
         finish(mac, &mut out);
         out
     }
-    match akm {
-        Akm::WpaEap | Akm::WpaPsk => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
-        Akm::WpaEapSha256 | Akm::WpaPskSha256 => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
-        Akm::Sae | Akm::SaeExtKey | Akm::Owe => None,
+    let has_pmkid = matches!(akm.facts().exchange, Exchange::Psk | Exchange::Eap);
+    match akm.facts().digest {
+        Digest::Sha1 => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
+        Digest::Sha256 if has_pmkid => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
+        _ => None,
     }
 }
 

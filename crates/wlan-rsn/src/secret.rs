@@ -49,7 +49,7 @@ pub(crate) type SecretOctets = Zeroizing<Vec<u8>>;
 
 /// No key management supports this PMK length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a PMK has 32 octets (with OWE and SAE-EXT-KEY also 48 or 64, by the hash of the group), not {0}")]
+#[error("a PMK has 32 octets (48 or 64 if its hash is SHA-384 or SHA-512), not {0}")]
 pub struct PmkLength(pub usize);
 
 /// A pairwise master key (IEEE 802.11-2020 12.7.1.3), with its PMKID if both ends have agreed on one.

@@ -21,9 +21,6 @@ pub enum Keys {
     Rsn(Security),
 }
 
-/// The key managements that a station prefers, the strongest first.
-const PREFERRED: [Akm; 4] = [Akm::Sae, Akm::Owe, Akm::WpaPskSha256, Akm::WpaPsk];
-
 impl Keys {
     /// The keys of a suite: WPA for TKIP, RSN for all other suites. The access point offers `akms`, and stations
     /// choose the strongest. `is_qos` says whether the BSS has QoS.
@@ -60,8 +57,8 @@ impl Keys {
 }
 
 fn strongest(offered: &[Akm]) -> Akm {
-    PREFERRED
-        .into_iter()
-        .find(|akm| offered.contains(akm))
+    let mut weakest_first = Akm::ALL.into_iter();
+    weakest_first
+        .rfind(|akm| offered.contains(akm))
         .expect("an access point offers a key management")
 }

@@ -84,12 +84,7 @@ pub(super) fn performed(
     let (tid, suite) = (words.tid(), words.suite());
     let management = words.management_protection();
     let bigtk = management.of_beacons.then(|| Key::new(&BIGTK_OCTETS));
-    let akms: Vec<_> = words
-        .key_management()
-        .iter()
-        .map(|one| one.akm().unwrap())
-        .collect();
-    let keys = keys(suite, &akms, management, tid.is_some());
+    let keys = keys(suite, words.key_management(), management, tid.is_some());
     let config = words.build().unwrap().medium;
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];

@@ -60,12 +60,12 @@ impl ChannelWords {
         let snr = match (&self.snr_db, &self.path_loss) {
             (Some(snr), None) => Snr::Db(snr.clone().into()),
             (None, Some(words)) => Snr::PathLoss(words.loss(band)),
-            (Some(_), Some(_)) => return Err(BadScenario::Together("snr and path_loss exclude each other")),
+            (Some(_), Some(_)) => return Err(BadScenario::together("snr and path_loss exclude each other")),
             (None, None) if error_model != ErrorModel::None => {
-                return Err(BadScenario::Together("error_model requires snr or path_loss"));
+                return Err(BadScenario::together("error_model requires snr or path_loss"));
             }
             (None, None) if self.fading.is_some() => {
-                return Err(BadScenario::Together("fading requires snr or path_loss"));
+                return Err(BadScenario::together("fading requires snr or path_loss"));
             }
             (None, None) => return Ok(None),
         };
@@ -85,7 +85,7 @@ impl ChannelWords {
     fn fading(&self) -> Result<Fading, BadScenario> {
         let (kind, k_factor_db, coherence_time) = match (self.fading, &self.path_loss) {
             (Some(_), Some(PathLossWords { fading: Some(_), .. })) => {
-                return Err(BadScenario::Together(
+                return Err(BadScenario::together(
                     "fading and path_loss.fading exclude each other",
                 ));
             }

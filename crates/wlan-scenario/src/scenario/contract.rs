@@ -5,12 +5,12 @@
 //! it. The factors of studies are declared in Python (`airtoll.study.factors`); their rows have only a name in JSON.
 
 use wlan_air::channel::ErrorModel;
-use wlan_air::phy::{Band, ErpSlot, Preamble};
+use wlan_air::phy::{Band, ErpSlot, PHYS, Preamble};
 use wlan_air::tcp::{CongestionControl, IpVersion};
 use wlan_air::{Category, Protection};
 use wlan_ciphers::Suite;
+use wlan_rsn::Akm;
 
-use super::security::KeyManagement;
 use super::{Words, phy_of};
 use crate::air::check_suite;
 use crate::words::{
@@ -74,7 +74,7 @@ impl Key {
     /// The description, which ends with the default if the medium chooses it.
     #[must_use]
     pub fn text(&self) -> String {
-        let text = self.text.replace("{words}", &choice(&(self.values.words)()));
+        let text = filled(self.text).replace("{words}", &choice(&(self.values.words)(), "or"));
         let default = self.default.map(|default| format!("; default: {default}"));
         format!("{text}{}.", default.unwrap_or_default())
     }
@@ -207,17 +207,29 @@ pub(super) fn unused(words: &Words, given: &[String]) -> Vec<(&'static str, Stri
         unmet.map(|requirement| {
             (
                 key.name,
-                format!("has no effect here; it requires {}", requirement.text),
+                format!("has no effect here; it requires {}", filled(requirement.text)),
             )
         })
     });
     unmet.collect()
 }
 
-/// Words as a choice: "a, b or c".
-fn choice(words: &[&str]) -> String {
+/// A text with the words of the declarations in place of `{ht}` ("ht or vht"), `{every ht}` ("ht and vht") and
+/// `{without ht}`, the suites that HT stations do not use.
+fn filled(text: &str) -> String {
+    let phys = PHYS.iter().filter(|phy| phy.is_ht());
+    let ht: Vec<_> = phys.map(|phy| phy.word).collect();
+    let suites = Suite::ALL.into_iter().filter(|suite| suite.is_rc4());
+    let without_ht: Vec<_> = suites.map(Suite::name).collect();
+    text.replace("{ht}", &choice(&ht, "or"))
+        .replace("{every ht}", &choice(&ht, "and"))
+        .replace("{without ht}", &choice(&without_ht, "or"))
+}
+
+/// Words as a list: "a, b or c".
+fn choice(words: &[&str], before_last: &str) -> String {
     match words {
-        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        [before @ .., last] if !before.is_empty() => format!("{} {before_last} {last}", before.join(", ")),
         _ => words.concat(),
     }
 }
@@ -260,7 +272,7 @@ const AT_2_4_GHZ: Requirement = requirement(
     },
 );
 const HANDSHAKE: Requirement = requirement("a security level with a handshake, such as ccmp", |of| {
-    suite(of).is_some_and(|suite| !matches!(suite, Suite::Wep40 | Suite::Wep104))
+    suite(of).is_some_and(|suite| !suite.is_wep())
 });
 const PROTECTS_MANAGEMENT: Requirement = requirement(
     "a security level that protects management frames, such as ccmp",
@@ -282,13 +294,13 @@ const MODELLED: Requirement = requirement("a card without both processor_frame a
         .is_none_or(|words| words.frame_us.is_none() || words.byte_ns.is_none())
 });
 const UNAGGREGATED: Requirement = requirement(
-    "frames without aggregation: on ht and vht, ampdu false and no amsdu",
+    "frames without aggregation: on {every ht}, ampdu false and no amsdu",
     |of| {
         let is_off = of.station.ampdu == Some(false) && of.station.amsdu_bytes.unwrap_or(0) == 0;
         is_off || !phy_of(of).is_some_and(|phy| phy.is_ht())
     },
 );
-const WITHOUT_HT: Requirement = requirement("security wep40, wep104 or tkip with phy ht or vht", |of| {
+const WITHOUT_HT: Requirement = requirement("security {without ht} with phy {ht}", |of| {
     let (suite, phy) = (suite(of), phy_of(of));
     suite
         .zip(phy)
@@ -396,7 +408,7 @@ pub const KEYS: &[Key] = &[
     key(PHY, "dot11b_stations", SWITCH,
         "Whether an 802.11b station is associated in the 2.4 GHz band: long slot, DSSS basic rates, protection")
         .labs(AIR).set_by("hostapd").requires(&[AT_2_4_GHZ]),
-    key(SECURITY, "wpa_key_mgmt", Values { kind: "words", ..word::<KeyManagement>() }, "Key management: {words}")
+    key(SECURITY, "wpa_key_mgmt", Values { kind: "words", ..word::<Akm>() }, "Key management: {words}")
         .labs(EVERY_LAB).requires(&[HANDSHAKE]),
     key(SECURITY, "ieee80211w", word::<Ieee80211w>(), "Protection of management frames: {words}")
         .labs(EVERY_LAB).requires(&[PROTECTS_MANAGEMENT]),
@@ -468,7 +480,7 @@ pub const KEYS: &[Key] = &[
         .at("host").json("processor.byte_ns").requires(&[SEALED]),
     // `airtoll.study.scenario` turns the cell into its legacy link.
     key(SECURITY, "legacy_fallback", SWITCH,
-        "Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, like \
+        "Whether WEP and TKIP fall back from {every ht} to legacy rates without aggregation, like \
          hostapd's stations; otherwise they are refused")
         .not_of_the_medium().labs(AIR).requires(&[WITHOUT_HT]),
 

@@ -45,10 +45,14 @@ pub enum BadScenario {
     },
     /// Words that exclude each other, or that require another word.
     #[error("{0}")]
-    Together(&'static str),
+    Together(String),
 }
 
 impl BadScenario {
+    pub(super) fn together(text: impl Into<String>) -> BadScenario {
+        BadScenario::Together(text.into())
+    }
+
     pub(super) fn number(key: &'static str, value: impl ToString, reason: &'static str) -> BadScenario {
         BadScenario::Number {
             key,

@@ -31,6 +31,7 @@ use wlan_air::phy::{Bss, Mode, PHYS, Phy};
 use wlan_air::sim::{self, Processor};
 use wlan_air::{Beacons, MediumConfig, StationConfig};
 use wlan_ciphers::Suite;
+use wlan_rsn::Akm;
 use wlan_rsn::ManagementProtection;
 
 use self::cell::Cell;
@@ -38,7 +39,6 @@ use self::channel::ChannelWords;
 use self::error::span;
 use self::read::Grouped;
 use self::sealing::Sealing;
-pub use self::security::KeyManagement;
 use self::security::{Security, SecurityWords};
 use self::station::Station;
 use self::traffic::Traffic;
@@ -222,7 +222,7 @@ impl Scenario {
     }
 
     /// The key managements that the access point offers to stations, with suites whose keys come from a handshake.
-    pub fn key_management(&self) -> &[KeyManagement] {
+    pub fn key_management(&self) -> &[Akm] {
         &self.security.key_management
     }
 

@@ -3,87 +3,29 @@
 use serde::Deserialize;
 use wlan_air::phy::Phy;
 use wlan_ciphers::Suite;
-use wlan_rsn::{Akm, ManagementProtection};
+use wlan_rsn::{Akm, ManagementProtection, Protocol};
 
 use super::BadScenario;
 use crate::air::check_suite;
-use crate::words::{Ieee80211w, Level, WordList, Words, word_of};
+use crate::words::{Ieee80211w, Level, WordList, Words};
 
-/// The source of a link's keys, in hostapd's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyManagement {
-    /// A pre-shared key, with SHA-1.
-    WpaPsk,
-    /// A pre-shared key, with SHA-256.
-    WpaPskSha256,
-    /// SAE, whose keys have 32 octets.
-    Sae,
-    /// SAE, whose keys have the length of the group's hash.
-    SaeExtKey,
-    /// Opportunistic wireless encryption.
-    Owe,
-    /// 802.1X, with SHA-1.
-    WpaEap,
-    /// 802.1X, with SHA-256.
-    WpaEapSha256,
-    /// 802.1X, with suites of 192 bits.
-    WpaEapSuiteB192,
-}
-
-impl Words for KeyManagement {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("wpa-psk", Self::WpaPsk),
-        ("wpa-psk-sha256", Self::WpaPskSha256),
-        ("sae", Self::Sae),
-        ("sae-ext-key", Self::SaeExtKey),
-        ("owe", Self::Owe),
-        ("wpa-eap", Self::WpaEap),
-        ("wpa-eap-sha256", Self::WpaEapSha256),
-        ("wpa-eap-suite-b-192", Self::WpaEapSuiteB192),
-    ];
-}
-
-impl KeyManagement {
-    /// The word in study files.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        word_of(self)
-    }
-
-    /// The suite of a handshake that the emulated air performs; `None` if `wlan-rsn` does not implement the handshake, or
-    /// if it requires an authentication server.
-    #[must_use]
-    pub fn akm(self) -> Option<Akm> {
-        Akm::from_name(self.word()).filter(|akm| !akm.is_eap())
-    }
-
-    /// Why management frames must be protected; `None` if they need not be.
-    fn mfp_rule(self) -> Option<&'static str> {
-        match self {
-            Self::WpaPsk | Self::WpaPskSha256 | Self::WpaEap | Self::WpaEapSha256 => None,
-            Self::Sae => Some(
-                "wpa_key_mgmt sae requires ieee80211w required, its default (WPA3 Specification 3.1, section 2)",
-            ),
-            Self::SaeExtKey => Some(
-                "wpa_key_mgmt sae-ext-key requires ieee80211w required, its default (WPA3 Specification 3.1, section 2)",
-            ),
-            Self::Owe => Some(
-                "wpa_key_mgmt owe requires ieee80211w required, its default (Opportunistic Wireless Encryption \
-                 Specification 1.1, section 2)",
-            ),
-            Self::WpaEapSuiteB192 => Some(
-                "wpa_key_mgmt wpa-eap-suite-b-192 requires ieee80211w required, its default (WPA3 Specification 3.1, \
-                 WPA3-Enterprise 192-bit mode)",
-            ),
+impl Words for Akm {
+    const WORDS: &'static [(&'static str, Self)] = &{
+        let mut words = [("", Akm::WpaPsk); Akm::ALL.len()];
+        let mut place = 0;
+        while place < words.len() {
+            words[place] = (Akm::ALL[place].name(), Akm::ALL[place]);
+            place += 1;
         }
-    }
+        words
+    };
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecurityWords {
     pub security: Level,
-    wpa_key_mgmt: Option<WordList<KeyManagement>>,
+    wpa_key_mgmt: Option<WordList<Akm>>,
     ieee80211w: Option<Ieee80211w>,
     beacon_prot: Option<bool>,
     beacon_interval_tu: Option<u64>,
@@ -95,7 +37,7 @@ pub(super) struct Security {
     /// `None` for `open`.
     pub suite: Option<Suite>,
     /// The key managements that the access point offers. There are several in transition mode.
-    pub key_management: Vec<KeyManagement>,
+    pub key_management: Vec<Akm>,
     pub management: ManagementProtection,
     /// `None` if there are no beacons.
     pub beacon_interval_tu: Option<u64>,
@@ -110,9 +52,7 @@ impl SecurityWords {
         }
         let management = self.management()?;
         let beacon_interval_tu = self.beacon_interval_tu.filter(|&interval_tu| interval_tu > 0);
-        let key_management = self
-            .wpa_key_mgmt
-            .map_or(vec![KeyManagement::WpaPsk], |WordList(all)| all);
+        let key_management = self.wpa_key_mgmt.map_or(vec![Akm::WpaPsk], |WordList(all)| all);
         check_key_management(&key_management, suite)?;
         let has_none = suite.is_none_or(Suite::is_rc4);
         Ok(Security {
@@ -129,19 +69,21 @@ impl SecurityWords {
 
     /// The protection of management frames by a suite that provides it.
     fn management(&self) -> Result<ManagementProtection, BadScenario> {
-        let offered = self.wpa_key_mgmt.iter().flat_map(|WordList(all)| all);
-        let rules: Vec<_> = offered.map(|one| one.mfp_rule()).collect();
-        // Stations without protection can associate by another key management.
-        let may_be_optional = rules.iter().any(Option::is_none);
-        let rule = rules.into_iter().flatten().next();
+        let offered = self.wpa_key_mgmt.iter().flat_map(|WordList(all)| all.clone());
+        // Stations without protection can associate by a key management without a rule.
+        let (with_rule, others): (Vec<Akm>, Vec<Akm>) = offered.partition(|akm| akm.requires_mfp());
+        let may_be_optional = !others.is_empty();
+        let rule = with_rule.first().copied();
         let (is_capable, is_required) = match (self.ieee80211w, rule) {
             (Some(Ieee80211w::Disabled), Some(_)) if may_be_optional => {
-                return Err(BadScenario::Together(
+                return Err(BadScenario::together(
                     "ieee80211w: disabled is not allowed in transition mode; use optional, its default",
                 ));
             }
             (Some(Ieee80211w::Disabled | Ieee80211w::Optional), Some(rule)) if !may_be_optional => {
-                return Err(BadScenario::Together(rule));
+                let (akm, source) = (rule.name(), rule.facts().mfp.unwrap_or_default());
+                let text = format!("wpa_key_mgmt {akm} requires ieee80211w required, its default ({source})");
+                return Err(BadScenario::together(text));
             }
             (None, rule) => (rule.is_some(), rule.is_some() && !may_be_optional),
             (Some(Ieee80211w::Disabled), _) => (false, false),
@@ -150,12 +92,12 @@ impl SecurityWords {
         };
         let of_beacons = self.beacon_prot.unwrap_or(false);
         if of_beacons && !is_capable {
-            return Err(BadScenario::Together(
+            return Err(BadScenario::together(
                 "beacon_prot requires ieee80211w optional or required (IEEE Std 802.11-2020, 11.52)",
             ));
         }
         if of_beacons && self.beacon_interval_tu.unwrap_or(0) == 0 {
-            return Err(BadScenario::Together(
+            return Err(BadScenario::together(
                 "beacon_prot requires beacons: set beacon_interval",
             ));
         }
@@ -168,21 +110,24 @@ impl SecurityWords {
 }
 
 /// Checks that stations with the suite can use every key management.
-fn check_key_management(offered: &[KeyManagement], suite: Option<Suite>) -> Result<(), BadScenario> {
-    let is_of_wpa = |one: &KeyManagement| matches!(one, KeyManagement::WpaPsk | KeyManagement::WpaEap);
-    match suite {
-        Some(Suite::Tkip) if !offered.iter().all(is_of_wpa) => Err(BadScenario::Together(
-            "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk and wpa-eap",
-        )),
-        Some(suite)
-            if !suite.is_rc4()
-                && suite != Suite::Gcmp256
-                && offered.contains(&KeyManagement::WpaEapSuiteB192) =>
-        {
-            Err(BadScenario::Together(
-                "wpa_key_mgmt wpa-eap-suite-b-192 requires gcmp256 (WPA3 Specification 3.1, WPA3-Enterprise 192-bit mode)",
-            ))
-        }
-        _ => Ok(()),
+fn check_key_management(offered: &[Akm], suite: Option<Suite>) -> Result<(), BadScenario> {
+    let Some(suite) = suite.filter(|suite| !suite.is_wep()) else {
+        return Ok(());
+    };
+    if Protocol::of(suite) == Protocol::Wpa && !offered.iter().all(|akm| akm.facts().is_in_wpa) {
+        let of_wpa = Akm::ALL.into_iter().filter(|akm| akm.facts().is_in_wpa);
+        return Err(BadScenario::together(format!(
+            "security {} uses WPA, which supports only wpa_key_mgmt {}",
+            suite.name(),
+            of_wpa.map(Akm::name).collect::<Vec<_>>().join(" and ")
+        )));
     }
+    for akm in offered {
+        if let Some((only, source)) = akm.facts().pairwise.filter(|(only, _)| *only != suite) {
+            let (akm, only) = (akm.name(), only.name());
+            let text = format!("wpa_key_mgmt {akm} requires {only} ({source})");
+            return Err(BadScenario::together(text));
+        }
+    }
+    Ok(())
 }

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use wlan_air::sim::Processor;
 
-use super::KeyManagement;
 use super::contract::KEYS;
 use super::testing::{read, scenario, text};
 use super::{Scenario, Words};
 use crate::words::Level;
+use wlan_rsn::Akm;
 
 pub(super) fn refused(words: &[(&str, Value)]) -> String {
     read(words)
@@ -327,10 +327,7 @@ fn a_network_in_transition_mode_protects_frames_of_stations_that_can() {
     );
     for (word, is_required) in [("optional", false), ("required", true)] {
         let scenario = scenario(&with(&transition, word));
-        assert_eq!(
-            scenario.key_management(),
-            [KeyManagement::WpaPsk, KeyManagement::Sae]
-        );
+        assert_eq!(scenario.key_management(), [Akm::WpaPsk, Akm::Sae]);
         let management = scenario.management_protection();
         assert!(management.is_capable && management.is_required == is_required);
     }

@@ -100,7 +100,7 @@ impl Traffic {
                 // Each segment also acknowledges the previous one, so the number of packets is that of UDP.
                 Ok(request_response(payload_b + TCP_LEN_B - UDP_LEN_B))
             }
-            (Transport::Tcp, Kind::Cbr | Kind::Video) => Err(BadScenario::Together(
+            (Transport::Tcp, Kind::Cbr | Kind::Video) => Err(BadScenario::together(
                 "transport tcp supports only traffic saturated and request-response; use udp for cbr and video",
             )),
             (Transport::Udp, Kind::Saturated) => Ok(Source::Saturated { payload_b }),
@@ -111,7 +111,7 @@ impl Traffic {
                     payload_b,
                     pace: self.pace()?,
                 }),
-                None => Err(BadScenario::Together("traffic cbr requires a load: set offered")),
+                None => Err(BadScenario::together("traffic cbr requires a load: set offered")),
             },
             (Transport::Udp, Kind::Video) => {
                 let usual = VideoConfig::high_rate();
@@ -167,13 +167,13 @@ impl Traffic {
                 mean: period("wake_up_mean", mean_us)?,
                 deviation: span("wake_up_deviation", deviation_us, 1e-6)?,
             }),
-            (WakeUps::Instant, _) => Err(BadScenario::Together(
+            (WakeUps::Instant, _) => Err(BadScenario::together(
                 "wake_up_mean and wake_up_deviation require a wake_up other than instant",
             )),
-            (WakeUps::Exponential, _) => Err(BadScenario::Together(
+            (WakeUps::Exponential, _) => Err(BadScenario::together(
                 "wake_up exponential requires wake_up_mean, which is also its deviation, without wake_up_deviation",
             )),
-            (WakeUps::Lognormal, _) => Err(BadScenario::Together(
+            (WakeUps::Lognormal, _) => Err(BadScenario::together(
                 "wake_up lognormal requires wake_up_mean and wake_up_deviation",
             )),
         }

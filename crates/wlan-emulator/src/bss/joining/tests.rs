@@ -63,10 +63,10 @@ impl Network {
     /// A network with a handshake for this suite, on the air that these words describe.
     fn with(suite: Suite, words: &[(&str, Value)]) -> Self {
         let of = scenario(words);
-        let akms: Vec<_> = of.key_management().iter().map(|one| one.akm().unwrap()).collect();
+        let akms = of.key_management();
         let management = of.management_protection();
         let is_qos = of.tid().is_some();
-        let keys = Keys::of_handshake(suite, &akms, PASSPHRASE, management, is_qos);
+        let keys = Keys::of_handshake(suite, akms, PASSPHRASE, management, is_qos);
         Self::new(words, keys.unwrap())
     }
 
@@ -114,7 +114,7 @@ fn passes(from: &mut Protection, to: &mut Protection) -> bool {
 
 #[test]
 fn both_ends_get_the_key_of_their_own_handshake() {
-    let is_offered = |akm: &Akm| !akm.is_eap() && *akm != Akm::SaeExtKey;
+    let is_offered = |akm: &Akm| !akm.is_eap() && akm.facts().is_offered;
     for akm in Akm::ALL.into_iter().filter(is_offered) {
         for suite in suites() {
             if suite == Suite::Tkip && akm != Akm::WpaPsk {

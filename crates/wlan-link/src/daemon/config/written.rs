@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Cipher {
         let name = String::deserialize(from)?;
         let suite = Suite::from_name(&name).filter(|suite| Suite::OF_TEMPORAL_KEYS.contains(suite));
         suite.map(Cipher).ok_or_else(|| {
-            let names: Vec<&str> = Suite::OF_TEMPORAL_KEYS.iter().map(|suite| suite.name()).collect();
+            let names = Suite::OF_TEMPORAL_KEYS.map(Suite::name);
             D::Error::custom(format!(
                 "unsupported cipher \"{name}\" (expected one of {})",
                 names.join(", ")
@@ -165,7 +165,7 @@ fn sae() -> Akm {
 fn akm<'de, D: Deserializer<'de>>(from: D) -> Result<Akm, D::Error> {
     let name = String::deserialize(from)?;
     Akm::from_name(&name)
-        .filter(|akm| !matches!(akm, Akm::WpaPsk | Akm::SaeExtKey))
+        .filter(|akm| *akm != Akm::WpaPsk && akm.facts().is_offered)
         .ok_or_else(|| {
             D::Error::custom(format!(
                 "unsupported key management \"{name}\" (expected sae, wpa-psk-sha256, owe, wpa-eap or wpa-eap-sha256)"
