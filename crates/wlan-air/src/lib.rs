@@ -101,7 +101,7 @@ pub enum ConfigError {
     TxopLimit(Nanos),
     /// Aggregation on a PHY that does not support it.
     #[error(
-        "{0} carries no A-MPDU and no A-MSDU: aggregation requires HT or VHT (IEEE Std 802.11-2020, 9.7, 10.12)"
+        "{0} carries no A-MPDU and no A-MSDU: aggregation requires HT or a later PHY (IEEE Std 802.11-2020, 9.7, 10.12)"
     )]
     AggregationWithoutHt(Mode),
     /// More MPDUs than a `BlockAck` can acknowledge.

@@ -4,8 +4,8 @@ mod common;
 
 use common::{exchange, msdu, route};
 use wlan_air::phy::{
-    ACK_LEN_B, Band, Bss, CodeRate, Data, GuardInterval, Mode, ModeParameters, Modulation, NonHtRate, Phy,
-    PhyError, Preamble, Rate, Rates, Settings, Timing, Undefined,
+    ACK_LEN_B, Band, Bss, CodeRate, Data, Format, GuardInterval, Mode, ModeParameters, Modulation, NonHtRate,
+    Phy, PhyError, Preamble, Rate, Rates, Settings, Timing, Undefined,
 };
 use wlan_air::{Access, Medium, MediumConfig, Nanos, StationConfig};
 
@@ -14,9 +14,12 @@ static TOY: Phy = Phy {
     amendment: "802.11toy",
     generation: None,
     label: "TOY",
+    format: Format::Dsss,
+    hostapd: &[],
     clauses: "clause 99",
     bands: &[Band::Ghz2_4],
     bandwidths_mhz: &[1],
+    data_subcarriers: &[],
     guard_intervals: &[GuardInterval::Long],
     preambles: &[Preamble::Long],
     max_streams: 1,

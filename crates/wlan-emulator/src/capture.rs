@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use wlan_air::channel;
-use wlan_air::phy::{Band, GuardInterval, HT, Mode, Preamble, VHT};
+use wlan_air::phy::{Band, Format, GuardInterval, Mode, Preamble};
 use wlan_air::{Kind, Nanos, Ppdu};
 use wlan_bss::Beacons;
 use wlan_frames::ampdu::{self, Delimiter};
@@ -294,13 +294,12 @@ fn first_bit(ppdu: &Ppdu, octets: usize) -> Nanos {
 /// The radiotap fields of a mode: channel, and rate, MCS or VHT. The channel flags are those of Linux
 /// (`ieee80211_add_rx_radiotap_header` in mac80211).
 fn radiotap(mode: &Mode) -> Radiotap {
+    let format = mode.phy().format;
     let flags = CHANNEL_2GHZ
-        | if mode.dsss_preamble().is_some() {
-            CHANNEL_CCK
-        } else if mode.mcs().is_some() {
-            CHANNEL_DYNAMIC
-        } else {
-            CHANNEL_OFDM
+        | match format {
+            Format::Dsss => CHANNEL_CCK,
+            Format::Ofdm => CHANNEL_OFDM,
+            _ => CHANNEL_DYNAMIC,
         };
     let freq_mhz = beacon::channel(mode.band()).1;
     let short_preamble = mode.dsss_preamble() == Some(Preamble::Short);
@@ -313,8 +312,8 @@ fn radiotap(mode: &Mode) -> Radiotap {
         }),
         ..Radiotap::default()
     };
-    match mode.mcs() {
-        Some(index) if *mode.phy() == HT => Radiotap {
+    match (format, mode.mcs()) {
+        (Format::Ht, Some(index)) => Radiotap {
             mcs: Some(Mcs {
                 forty_mhz: mode.bandwidth_mhz() == 40,
                 short_gi,
@@ -322,7 +321,7 @@ fn radiotap(mode: &Mode) -> Radiotap {
             }),
             ..of_mode
         },
-        Some(mcs) if *mode.phy() == VHT => Radiotap {
+        (Format::Vht, Some(mcs)) => Radiotap {
             vht: Some(Vht {
                 bandwidth: match mode.bandwidth_mhz() {
                     20 => VhtBandwidth::Mhz20,

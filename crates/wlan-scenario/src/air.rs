@@ -110,7 +110,7 @@ pub type ModeWords = (&'static str, String, u16, &'static str, u8);
 pub fn modes_at(mbps: f64) -> Vec<ModeWords> {
     let mut modes = Vec::new();
     for &phy in PHYS {
-        let Rates::Mcs { last, per_stream } = phy.rates else {
+        let Rates::Mcs { last, per_stream, .. } = phy.rates else {
             continue;
         };
         for &bandwidth_mhz in phy.bandwidths_mhz {

@@ -2,8 +2,8 @@
 //! them.
 
 use super::{
-    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, GuardInterval, Mode, Modulation, NonHtRate, Phy,
-    PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
+    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, Format, GuardInterval, Mode, Modulation,
+    NonHtRate, Phy, PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
 };
 use crate::Nanos;
 
@@ -113,6 +113,18 @@ impl Bss {
     #[must_use]
     pub fn carries(&self, mode: &Mode) -> bool {
         self.band == mode.band() && self.phy.supports(mode.phy(), self.band)
+    }
+
+    /// The band.
+    #[must_use]
+    pub const fn band(&self) -> Band {
+        self.band
+    }
+
+    /// The newest PHY of this format that the stations support.
+    #[must_use]
+    pub fn phy_with(&self, format: Format) -> Option<&'static Phy> {
+        self.phy.lineage(self.band).find(|phy| phy.format == format)
     }
 
     /// `aSlotTime`: 20 us (Table 16-4), 9 us (Tables 17-21, 19-25, 21-29), or either value (Table 18-5).
@@ -264,6 +276,11 @@ impl Bss {
         let bss = *self;
         bss.non_ht_rates()
             .map(move |(bit, _, rate)| (rate.kbps, bss.basic >> bit & 1 == 1))
+    }
+
+    /// The modes of these rates, with the preamble of the BSS, or with the long preamble if the rate has no other.
+    pub fn supported_modes(&self) -> impl Iterator<Item = Mode> + use<> {
+        self.non_ht_modes().map(|(_, mode)| mode)
     }
 
     /// The non-HT rates of the PHYs that the stations support, oldest PHY first, each with its bit in the

@@ -1,7 +1,7 @@
 //! DSSS (clause 15) and HR/DSSS (clause 16): 802.11b.
 
 use super::{
-    Band, Bss, CodeRate, Data, GuardInterval, Mode, ModeParameters, Modulation, NON_VHT_MPDU_MAX_B,
+    Band, Bss, CodeRate, Data, Format, GuardInterval, Mode, ModeParameters, Modulation, NON_VHT_MPDU_MAX_B,
     NonHtRate, Phy, PhyError, Preamble, Rate, Rates, Settings, Timing, Undefined,
 };
 use crate::Nanos;
@@ -12,9 +12,12 @@ pub static DSSS: Phy = Phy {
     amendment: "802.11b",
     generation: None,
     label: "DSSS",
+    format: Format::Dsss,
+    hostapd: &[],
     clauses: "clauses 15, 16",
     bands: &[Band::Ghz2_4],
     bandwidths_mhz: &[20],
+    data_subcarriers: &[],
     guard_intervals: &[GuardInterval::Long],
     preambles: &[Preamble::Long, Preamble::Short],
     max_streams: 1,

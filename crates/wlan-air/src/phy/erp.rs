@@ -1,8 +1,8 @@
 //! ERP-OFDM (clause 18): 802.11g.
 
 use super::{
-    Band, Bss, DSSS, GuardInterval, Mode, NON_VHT_MPDU_MAX_B, Phy, PhyError, Preamble, Rate, Rates, Settings,
-    Timing, ofdm,
+    Band, Bss, DSSS, Format, GuardInterval, Mode, NON_VHT_MPDU_MAX_B, Phy, PhyError, Preamble, Rate, Rates,
+    Settings, Timing, ofdm,
 };
 use crate::Nanos;
 
@@ -12,9 +12,12 @@ pub static ERP: Phy = Phy {
     amendment: "802.11g",
     generation: None,
     label: "ERP-OFDM",
+    format: Format::Ofdm,
+    hostapd: &[],
     clauses: "clause 18",
     bands: &[Band::Ghz2_4],
     bandwidths_mhz: &[20],
+    data_subcarriers: &[],
     guard_intervals: &[GuardInterval::Long],
     preambles: &[Preamble::Long],
     max_streams: 1,

@@ -1,8 +1,9 @@
 //! HT-mixed (clause 19): 802.11n.
 
 use super::{
-    AggregationLimits, Band, Bss, CodeRate, Data, ERP, GuardInterval, Mode, ModeParameters, Modulation,
-    NON_VHT_MPDU_MAX_B, OFDM, Phy, PhyError, Preamble, Rate, Rates, Settings, Undefined, erp, ofdm,
+    AggregationLimits, Band, Bss, CodeRate, Coding, Data, ERP, Format, GuardInterval, Mode, ModeParameters,
+    Modulation, NON_VHT_MPDU_MAX_B, OFDM, Phy, PhyError, Preamble, Rate, Rates, Settings, Undefined, erp,
+    ofdm,
 };
 
 /// 802.11n. Its BSS equals the BSS of 802.11a in the 5 GHz band, and the BSS of 802.11g in the 2.4 GHz band.
@@ -11,15 +12,20 @@ pub static HT: Phy = Phy {
     amendment: "802.11n",
     generation: Some("wifi4"),
     label: "HT",
+    format: Format::Ht,
+    hostapd: &[("ieee80211n", "1"), ("ht_capab", "{ht40}{short_gi_20_40}")],
     clauses: "clause 19",
     bands: &[Band::Ghz5, Band::Ghz2_4],
     bandwidths_mhz: &[20, 40],
+    // Table 19-6.
+    data_subcarriers: &[52, 108],
     guard_intervals: &[GuardInterval::Long, GuardInterval::Short],
     preambles: &[Preamble::Long],
     max_streams: 4,
     rates: Rates::Mcs {
         last: MCS_LAST,
         per_stream: Some(MCS_PER_STREAM),
+        codings: CODINGS.split_at(MCS_PER_STREAM as usize).0,
     },
     usual_rate: Rate::Mcs(7),
     extends: &[&OFDM, &ERP],
@@ -78,14 +84,11 @@ impl Mode {
         if mcs > MCS_LAST {
             return Err(undefined(Undefined::Rate(Rate::Mcs(mcs)), "0 to 31"));
         }
-        // Data subcarriers N_SD (Table 19-6).
-        let data_subcarriers: u16 = match bandwidth_mhz {
-            20 => 52,
-            40 => 108,
-            _ => return Err(undefined(Undefined::Bandwidth(bandwidth_mhz), "20, 40")),
+        let Some(data_subcarriers) = HT.data_subcarriers_at(bandwidth_mhz) else {
+            return Err(undefined(Undefined::Bandwidth(bandwidth_mhz), "20, 40"));
         };
         let streams = mcs / MCS_PER_STREAM + 1;
-        let (modulation, coded_bits, code_rate) = coding(mcs % MCS_PER_STREAM);
+        let (modulation, coded_bits, code_rate) = CODINGS[(mcs % MCS_PER_STREAM) as usize];
         let (numerator, denominator) = code_rate.ratio();
         let bits = data_subcarriers * coded_bits * streams as u16 * numerator / denominator;
         // HT data long training fields for the number of streams (Table 19-13).
@@ -126,22 +129,19 @@ const fn undefined(value: Undefined, allowed: &'static str) -> PhyError {
     }
 }
 
-/// Modulation, coded bits per subcarrier and stream (N_BPSCS) and coding rate of an MCS with one stream, HT 0
-/// to 7 and VHT 0 to 9 (Tables 19-27, 21-30).
-pub(super) const fn coding(mcs: u8) -> (Modulation, u16, CodeRate) {
-    match mcs {
-        0 => (Modulation::Bpsk, 1, CodeRate::Half),
-        1 => (Modulation::Qpsk, 2, CodeRate::Half),
-        2 => (Modulation::Qpsk, 2, CodeRate::ThreeQuarters),
-        3 => (Modulation::Qam16, 4, CodeRate::Half),
-        4 => (Modulation::Qam16, 4, CodeRate::ThreeQuarters),
-        5 => (Modulation::Qam64, 6, CodeRate::TwoThirds),
-        6 => (Modulation::Qam64, 6, CodeRate::ThreeQuarters),
-        7 => (Modulation::Qam64, 6, CodeRate::FiveSixths),
-        8 => (Modulation::Qam256, 8, CodeRate::ThreeQuarters),
-        _ => (Modulation::Qam256, 8, CodeRate::FiveSixths),
-    }
-}
+/// The codings of one stream, HT MCS 0 to 7 and VHT MCS 0 to 9 (Tables 19-27, 21-30).
+pub(super) static CODINGS: &[Coding] = &[
+    (Modulation::Bpsk, 1, CodeRate::Half),
+    (Modulation::Qpsk, 2, CodeRate::Half),
+    (Modulation::Qpsk, 2, CodeRate::ThreeQuarters),
+    (Modulation::Qam16, 4, CodeRate::Half),
+    (Modulation::Qam16, 4, CodeRate::ThreeQuarters),
+    (Modulation::Qam64, 6, CodeRate::TwoThirds),
+    (Modulation::Qam64, 6, CodeRate::ThreeQuarters),
+    (Modulation::Qam64, 6, CodeRate::FiveSixths),
+    (Modulation::Qam256, 8, CodeRate::ThreeQuarters),
+    (Modulation::Qam256, 8, CodeRate::FiveSixths),
+];
 
 impl Bss {
     /// An 802.11n BSS.

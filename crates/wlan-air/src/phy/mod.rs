@@ -46,7 +46,7 @@ pub use dsss::DSSS;
 pub use erp::{ERP, ErpSlot};
 pub use ht::HT;
 pub use ofdm::OFDM;
-pub use values::{Band, CodeRate, GuardInterval, Modulation, Preamble, Rate, Settings};
+pub use values::{Band, CodeRate, Coding, Format, GuardInterval, Modulation, Preamble, Rate, Settings};
 pub use vht::{VHT, VHT_MPDU_LENS_B};
 
 use values::Mbps;
@@ -80,14 +80,22 @@ pub struct Phy {
     pub amendment: &'static str,
     /// The word of products for it, such as `wifi4`; none if products use the amendment.
     pub generation: Option<&'static str>,
-    /// Name in the text of a mode, such as `HT`.
+    /// Name in the text of a mode, of OpenWrt and of minstrel, and in lower case of iw, such as `HT`.
     pub label: &'static str,
+    /// How frames, elements and drivers describe its PPDUs.
+    pub format: Format,
+    /// Lines of hostapd.conf that a PHY has in addition to those of the PHYs that it extends: key and value. A value may
+    /// contain `{ht40}`, `{short_gi_20_40}` and `{short_gi_80}`, which are capabilities or empty, `{chwidth}` and
+    /// `{centre}`, which are numbers.
+    pub hostapd: &'static [(&'static str, &'static str)],
     /// The clauses that define it, such as `clause 19`.
     pub clauses: &'static str,
     /// Frequency bands. Stations that choose none use the first.
     pub bands: &'static [Band],
     /// Channel widths, MHz.
     pub bandwidths_mhz: &'static [u16],
+    /// Data subcarriers N_SD of each channel width; empty without MCSs.
+    pub data_subcarriers: &'static [u16],
     /// Guard intervals.
     pub guard_intervals: &'static [GuardInterval],
     /// DSSS preambles; only the long preamble if the PHY has no DSSS.
@@ -125,6 +133,8 @@ pub enum Rates {
         last: u8,
         /// MCSs per number of streams, if the MCS implies the number; otherwise none.
         per_stream: Option<u8>,
+        /// The codings of one stream by MCS.
+        codings: &'static [Coding],
     },
 }
 
@@ -189,8 +199,20 @@ impl Phy {
     }
 
     /// This PHY and the PHYs that it extends in a band, from the newest to the oldest.
-    pub(crate) fn lineage(&'static self, band: Band) -> impl Iterator<Item = &'static Phy> {
+    pub fn lineage(&'static self, band: Band) -> impl Iterator<Item = &'static Phy> {
         iter::successors(Some(self), move |phy| phy.predecessor(band))
+    }
+
+    /// Data subcarriers of a channel width, MHz.
+    pub(crate) const fn data_subcarriers_at(&self, bandwidth_mhz: u16) -> Option<u16> {
+        let mut place = 0;
+        while place < self.data_subcarriers.len() {
+            if self.bandwidths_mhz[place] == bandwidth_mhz {
+                return Some(self.data_subcarriers[place]);
+            }
+            place += 1;
+        }
+        None
     }
 
     /// Whether the PHY is HT or later: it has QoS data frames, EDCA and aggregation.

@@ -1,7 +1,7 @@
 //! OFDM (clause 17, 20 MHz spacing): 802.11a. Later PHYs share its rates and its preamble.
 
 use super::{
-    Band, Bss, CodeRate, Data, GuardInterval, Mode, ModeParameters, Modulation, NON_VHT_MPDU_MAX_B,
+    Band, Bss, CodeRate, Data, Format, GuardInterval, Mode, ModeParameters, Modulation, NON_VHT_MPDU_MAX_B,
     NonHtRate, Phy, PhyError, Preamble, Rate, Rates, Settings, Timing, Undefined,
 };
 use crate::Nanos;
@@ -12,9 +12,12 @@ pub static OFDM: Phy = Phy {
     amendment: "802.11a",
     generation: None,
     label: "OFDM",
+    format: Format::Ofdm,
+    hostapd: &[],
     clauses: "clause 17",
     bands: &[Band::Ghz5],
     bandwidths_mhz: &[20],
+    data_subcarriers: &[],
     guard_intervals: &[GuardInterval::Long],
     preambles: &[Preamble::Long],
     max_streams: 1,

@@ -21,6 +21,23 @@ pub enum GuardInterval {
     Short,
 }
 
+/// How frames, elements and drivers describe the PPDUs of a PHY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// A rate of DSSS or HR/DSSS.
+    Dsss,
+    /// A rate of OFDM.
+    Ofdm,
+    /// An MCS of HT.
+    Ht,
+    /// An MCS of VHT.
+    Vht,
+}
+
+/// Modulation, coded bits per subcarrier and stream (N_BPSCS), and code rate of an MCS.
+pub type Coding = (Modulation, u16, CodeRate);
+
 /// Frequency band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Band {

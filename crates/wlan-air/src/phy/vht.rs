@@ -1,8 +1,8 @@
 //! VHT (clause 21): 802.11ac, one user.
 
 use super::{
-    AggregationLimits, Band, Bss, Data, GuardInterval, HT, Mode, ModeParameters, Phy, PhyError, Preamble,
-    Rate, Rates, Settings, Undefined, ht, ofdm,
+    AggregationLimits, Band, Bss, Data, Format, GuardInterval, HT, Mode, ModeParameters, Phy, PhyError,
+    Preamble, Rate, Rates, Settings, Undefined, ht, ofdm,
 };
 
 /// Values of Maximum MPDU Length in the VHT Capabilities element, octets (9.4.2.157.2).
@@ -14,15 +14,26 @@ pub static VHT: Phy = Phy {
     amendment: "802.11ac",
     generation: Some("wifi5"),
     label: "VHT",
+    format: Format::Vht,
+    // [MAX-A-MPDU-LEN-EXP7] is the length in `aggregation`.
+    hostapd: &[
+        ("ieee80211ac", "1"),
+        ("vht_oper_chwidth", "{chwidth}"),
+        ("vht_oper_centr_freq_seg0_idx", "{centre}"),
+        ("vht_capab", "{short_gi_80}[MAX-A-MPDU-LEN-EXP7]"),
+    ],
     clauses: "clause 21",
     bands: &[Band::Ghz5],
     bandwidths_mhz: &[20, 40, 80, 160],
+    // Table 21-5.
+    data_subcarriers: &[52, 108, 234, 468],
     guard_intervals: &[GuardInterval::Long, GuardInterval::Short],
     preambles: &[Preamble::Long],
     max_streams: STREAMS_MAX,
     rates: Rates::Mcs {
         last: MCS_LAST,
         per_stream: None,
+        codings: ht::CODINGS,
     },
     usual_rate: Rate::Mcs(8),
     extends: &[&HT],
@@ -77,16 +88,9 @@ impl Mode {
         if streams == 0 || streams > STREAMS_MAX {
             return Err(undefined(Undefined::Streams(streams), "21.5", "1 to 8"));
         }
-        // Data subcarriers N_SD (Table 21-5).
-        let data_subcarriers: u32 = match bandwidth_mhz {
-            20 => 52,
-            40 => 108,
-            80 => 234,
-            160 => 468,
-            _ => {
-                let value = Undefined::Bandwidth(bandwidth_mhz);
-                return Err(undefined(value, "21.5", "20, 40, 80, 160"));
-            }
+        let Some(data_subcarriers) = VHT.data_subcarriers_at(bandwidth_mhz) else {
+            let value = Undefined::Bandwidth(bandwidth_mhz);
+            return Err(undefined(value, "21.5", "20, 40, 80, 160"));
         };
         if !defined(mcs, streams, bandwidth_mhz) {
             let value = Undefined::McsAtWidth {
@@ -100,9 +104,9 @@ impl Mode {
                 allowed_instead(mcs, bandwidth_mhz),
             ));
         }
-        let (modulation, subcarrier_bits, code_rate) = ht::coding(mcs);
+        let (modulation, subcarrier_bits, code_rate) = ht::CODINGS[mcs as usize];
         let (numerator, denominator) = code_rate.ratio();
-        let coded_bits = data_subcarriers * subcarrier_bits as u32 * streams as u32;
+        let coded_bits = data_subcarriers as u32 * subcarrier_bits as u32 * streams as u32;
         let bits_per_symbol = coded_bits * numerator as u32 / denominator as u32;
         // The number of encoders that the rate requires, or the next larger number that divides the coded
         // bits into whole punctured blocks (the tables of 21.5, NOTE on N_ES).

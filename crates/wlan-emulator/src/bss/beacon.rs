@@ -1,6 +1,6 @@
 //! The elements of the emulated BSS, from the configuration of its medium (IEEE Std 802.11-2020, 9.4.2).
 
-use wlan_air::phy::{Band, ERP, GuardInterval, HT, Mode, Phy, Preamble, VHT};
+use wlan_air::phy::{Band, ERP, Format, GuardInterval, Mode, Phy, Preamble, VHT_MPDU_LENS_B};
 use wlan_air::{Access, Category, MediumConfig, Nanos, Protection};
 use wlan_bss::elements::{
     ID_DSSS_PARAMETER_SET, ID_EDCA_PARAMETER_SET, ID_ERP, ID_EXTENDED_SUPPORTED_RATES, ID_HT_CAPABILITIES,
@@ -74,7 +74,7 @@ pub fn beacons(
     if mode.band() == Band::Ghz2_4 {
         push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(mode.band()).0]);
     }
-    if supports(mode, &ERP) {
+    if mode.phy().supports(&ERP, mode.band()) {
         push_element(&mut elements, ID_ERP, &[erp_parameters(medium, is_protecting)]);
     }
     if let Some(tid) = tid {
@@ -84,10 +84,10 @@ pub fn beacons(
             &edca_parameter_set(tid, &station.access[0]),
         );
     }
-    if supports(mode, &HT) {
+    if medium.bss.phy_with(Format::Ht).is_some() {
         push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
     }
-    if supports(mode, &VHT) {
+    if medium.bss.phy_with(Format::Vht).is_some() {
         push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
     }
     let of = |elements: &[u8], bigtk| {
@@ -111,11 +111,11 @@ fn capabilities(medium: &MediumConfig, tid: Option<u8>, is_private: bool) -> Cap
     if !extended.is_empty() {
         push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
     }
-    if supports(mode, &HT) {
-        push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
+    if let Some(ht) = medium.bss.phy_with(Format::Ht) {
+        push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode, ht));
     }
-    if supports(mode, &VHT) {
-        push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
+    if let Some(vht) = medium.bss.phy_with(Format::Vht) {
+        push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode, vht));
     }
     Capabilities {
         information: capability(medium, mode, tid, is_private),
@@ -129,10 +129,6 @@ fn mode(medium: &MediumConfig) -> &Mode {
         .modes()
         .last()
         .expect("a station has a rate")
-}
-
-fn supports(mode: &Mode, phy: &Phy) -> bool {
-    mode.phy().supports(phy, mode.band())
 }
 
 /// ERP Parameters (9.4.2.11).
@@ -201,14 +197,20 @@ fn is_short(mode: &Mode) -> bool {
     mode.guard_interval() == Some(GuardInterval::Short)
 }
 
+/// Exponent of the longest A-MPDU, of 2^(13 + exponent) - 1 octets (9.4.2.55.3, 9.4.2.157.2).
+fn ampdu_exponent(phy: &Phy) -> u8 {
+    let longest_b = phy.aggregation.map_or(0, |limits| limits.max_ampdu_len_b);
+    u8::try_from((longest_b + 1).ilog2())
+        .unwrap_or(u8::MAX)
+        .saturating_sub(13)
+}
+
 /// HT Capabilities element (9.4.2.55).
-fn ht_capabilities(mode: &Mode) -> [u8; 26] {
+fn ht_capabilities(mode: &Mode, ht: &Phy) -> [u8; 26] {
     /// Spatial multiplexing power save is off; A-MSDUs of up to 7935 octets.
     const ALWAYS: u16 = 0b11 << 2 | 1 << 11;
     const FORTY_MHZ: u16 = 1 << 1;
     const SHORT_GI_20_AND_40: u16 = 0b11 << 5;
-    /// A-MPDUs of up to 65 535 octets (9.4.2.55.3).
-    const AMPDU_EXPONENT: u8 = 3;
     const TX_MCS_SET_DEFINED: u8 = 1;
     let mut info = ALWAYS;
     if mode.bandwidth_mhz() >= 40 {
@@ -219,8 +221,8 @@ fn ht_capabilities(mode: &Mode) -> [u8; 26] {
     }
     let mut body = [0; 26];
     body[..2].copy_from_slice(&info.to_le_bytes());
-    body[2] = AMPDU_EXPONENT;
-    body[3..3 + usize::from(mode.streams().min(4))].fill(0xff);
+    body[2] = ampdu_exponent(ht);
+    body[3..3 + usize::from(mode.streams().min(ht.max_streams))].fill(0xff);
     body[15] = TX_MCS_SET_DEFINED;
     body
 }
@@ -246,13 +248,15 @@ fn vht_mcs_map(streams: u8) -> [u8; 2] {
 }
 
 /// VHT Capabilities element (9.4.2.157).
-fn vht_capabilities(mode: &Mode) -> [u8; 12] {
-    /// MPDUs of up to 11 454 octets, A-MPDUs of up to 1 048 575 octets.
-    const ALWAYS: u32 = 0b10 | 7 << 23;
+fn vht_capabilities(mode: &Mode, vht: &Phy) -> [u8; 12] {
     const ONE_SIXTY_MHZ: u32 = 0b01 << 2;
     const SHORT_GI_80: u32 = 1 << 5;
     const SHORT_GI_160: u32 = 1 << 6;
-    let mut info = ALWAYS;
+    let mpdu_lens = VHT_MPDU_LENS_B.iter().zip(0..);
+    let longest_mpdu = mpdu_lens
+        .filter(|(len_b, _)| **len_b <= vht.max_mpdu_len_b)
+        .last();
+    let mut info = longest_mpdu.map_or(0, |(_, value)| value) | u32::from(ampdu_exponent(vht)) << 23;
     if is_short(mode) {
         info |= SHORT_GI_80;
     }

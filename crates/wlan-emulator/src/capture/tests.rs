@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use test_support::tshark;
-use wlan_air::phy::{DSSS, OFDM};
+use wlan_air::phy::{Bss, DSSS, OFDM, Rate, Settings};
 use wlan_air::queue::Packet;
-use wlan_air::{Event, Medium, Route};
+use wlan_air::{Event, Medium, MediumConfig, Route, StationConfig};
+use wlan_bss::elements::ID_VHT_CAPABILITIES;
 use wlan_ciphers::{Bip, Suite};
+use wlan_frames::Role;
 use wlan_frames::pcap;
 use wlan_frames::{AckPolicy, DataHeader, QosControl, SequenceControl};
 use wlan_rsn::ManagementProtection;
@@ -17,8 +19,11 @@ use wlan_rsn::{Akm, Key};
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 use wlan_scenario::scenario::testing::scenario;
 
+#[path = "../../../wlan-scenario/tests/toy/mod.rs"]
+mod toy;
+
 use super::*;
-use crate::bss::beacon::beacons;
+use crate::bss::beacon::{beacons, network};
 use crate::bss::keys::Keys;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
@@ -248,6 +253,30 @@ fn subtype(kind: Kind, has_qos: bool) -> &'static str {
         Kind::BlockAck => "0x0019",
         Kind::Beacon => "0x0008",
     }
+}
+
+/// A PHY that the standard does not have is described as its format is: by the radiotap fields and elements of VHT.
+#[test]
+fn a_new_phy_of_a_known_format_requires_no_code() {
+    let settings = Settings {
+        rate: Rate::Mcs(1),
+        bandwidth_mhz: 20,
+        gi: GuardInterval::Long,
+        streams: Some(2),
+        band: Band::Ghz5,
+        preamble: Preamble::Long,
+    };
+    let mode = Mode::of(&toy::TOY, &settings).unwrap();
+    let vht = radiotap(&mode).vht.unwrap();
+    assert_eq!((vht.bandwidth, vht.mcs, vht.streams), (VhtBandwidth::Mhz20, 1, 2));
+    let medium = MediumConfig::new(Bss::for_mode(&mode), &StationConfig::new(mode, 0), 2, 1);
+    let capabilities = network(&medium, None, &Keys::Open, Role::Ap).capabilities;
+    let elements = wlan_frames::beacon::elements(&capabilities.elements);
+    let found = elements
+        .map(Result::unwrap)
+        .find(|(id, _)| *id == ID_VHT_CAPABILITIES);
+    // MPDUs of up to 11 454 octets, A-MPDUs of up to 1 048 575 octets (9.4.2.157.2).
+    assert_eq!(found.unwrap().1[..4], (0b10 | 7u32 << 23).to_le_bytes());
 }
 
 /// PHYs, and tshark's number of each.

@@ -5,7 +5,7 @@
 //! with it, an HT MCS; with the VHT flag, the MCS in the low four bits and the streams less one above.
 
 use arrayvec::ArrayVec;
-use wlan_air::phy::{Band, Bss, GuardInterval, Mode, Preamble};
+use wlan_air::phy::{Bss, Format, GuardInterval, Mode, Preamble, Rate, Settings};
 use wlan_air::{Protection, TxRequest};
 use wlan_frames::frame_control::FrameControl;
 use wlan_frames::{FrameType, MacAddr, SequenceControl};
@@ -35,10 +35,6 @@ pub mod tx_flags {
     /// The frame belongs to a block ack agreement. The guest's kernel adds this flag.
     pub const AMPDU: u32 = 1 << 8;
 }
-
-/// Non-HT rates of hwsim in the 5 GHz band, by index, in Mbit/s. In the 2.4 GHz band, they follow the DSSS rates.
-const OFDM_MBPS: [u16; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
-const DSSS_KBPS: [u32; 4] = [1_000, 2_000, 5_500, 11_000];
 
 /// Subtype of beacons (Table 9-1).
 const SUBTYPE_BEACON: u8 = 8;
@@ -135,7 +131,7 @@ impl Frame {
         let mut chain: ArrayVec<Try, RATES> = asked
             .filter(|rate| rate.tries > 0)
             .filter_map(|&asked| {
-                let mode = mode_of(asked, basic.band()).filter(|mode| bss.carries(mode))?;
+                let mode = mode_of(asked, bss)?;
                 Some(Try { asked, mode })
             })
             .take(RATES)
@@ -249,8 +245,8 @@ impl Frame {
     }
 }
 
-/// The mode that mac80211 asks for; `None` if the rate is undefined.
-fn mode_of(rate: HwsimRate, band: Band) -> Option<Mode> {
+/// The mode that mac80211 asks for; `None` if the rate is undefined, or if the BSS does not carry it.
+fn mode_of(rate: HwsimRate, bss: &Bss) -> Option<Mode> {
     let has = |flag: u16| rate.flags & flag != 0;
     let index = u8::try_from(rate.index).ok()?;
     let gi = if has(rate_flags::SHORT_GI) {
@@ -267,27 +263,29 @@ fn mode_of(rate: HwsimRate, band: Band) -> Option<Mode> {
     } else {
         20
     };
+    let of_mcs = |format, mcs, streams| {
+        let settings = Settings {
+            rate: Rate::Mcs(mcs),
+            bandwidth_mhz: width_mhz,
+            gi,
+            streams,
+            band: bss.band(),
+            preamble: Preamble::Long,
+        };
+        Mode::of(bss.phy_with(format)?, &settings).ok()
+    };
     if has(rate_flags::VHT) {
-        return Mode::vht(index & 0x0f, (index >> 4) + 1, width_mhz, gi).ok();
+        return of_mcs(Format::Vht, index & 0x0f, Some((index >> 4) + 1));
     }
     if has(rate_flags::HT) {
-        return Mode::ht(index, width_mhz, gi, band).ok();
+        return of_mcs(Format::Ht, index, None);
     }
-    let index = usize::from(index);
-    match band {
-        Band::Ghz5 => Mode::ofdm(*OFDM_MBPS.get(index)?).ok(),
-        Band::Ghz2_4 => match DSSS_KBPS.get(index) {
-            Some(&kbps) => {
-                let preamble = if has(rate_flags::SHORT_PREAMBLE) {
-                    Preamble::Short
-                } else {
-                    Preamble::Long
-                };
-                Mode::dsss(kbps, preamble).ok()
-            }
-            None => Mode::erp(*OFDM_MBPS.get(index - DSSS_KBPS.len())?).ok(),
-        },
-    }
+    let preamble = if has(rate_flags::SHORT_PREAMBLE) {
+        Preamble::Short
+    } else {
+        Preamble::Long
+    };
+    bss.with_preamble(preamble).supported_modes().nth(index.into())
 }
 
 /// The index and flags by which hwsim names the mode of a received frame.
@@ -302,7 +300,7 @@ pub fn rate_of(mode: &Mode) -> (i8, u16) {
         flags |= rate_flags::SHORT_GI;
     }
     let index = match mode.mcs() {
-        Some(mcs) if *mode.phy() == wlan_air::phy::VHT => {
+        Some(mcs) if mode.phy().format == Format::Vht => {
             flags |= rate_flags::VHT;
             mcs | (mode.streams() - 1) << 4
         }
@@ -315,21 +313,16 @@ pub fn rate_of(mode: &Mode) -> (i8, u16) {
     (i8::try_from(index).unwrap_or(0), flags)
 }
 
+/// The index of a non-HT rate in its band: in the 2.4 GHz band, OFDM rates follow the DSSS rates.
 fn non_ht_index(mode: &Mode) -> u8 {
-    let kbps = mode.rate_kbps();
-    let dsss = DSSS_KBPS.iter().position(|&rate| u64::from(rate) == kbps);
-    let ofdm = OFDM_MBPS.iter().position(|&rate| u64::from(rate) * 1000 == kbps);
-    let index = match (mode.band(), ofdm) {
-        (Band::Ghz5, Some(ofdm)) => ofdm,
-        (Band::Ghz2_4, Some(ofdm)) => DSSS_KBPS.len() + ofdm,
-        (_, None) => dsss.unwrap_or(0),
-    };
-    u8::try_from(index).unwrap_or(0)
+    let mut modes = Bss::for_mode(mode).supported_modes();
+    let index = modes.position(|other| other.rate_kbps() == mode.rate_kbps());
+    u8::try_from(index.unwrap_or(0)).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
-    use wlan_air::phy::{HT, OFDM};
+    use wlan_air::phy::{Band, ERP, HT, OFDM, VHT};
 
     use super::*;
 
@@ -405,16 +398,16 @@ mod tests {
             rate_flags::MHZ40,
             rate_flags::MHZ80 | rate_flags::SHORT_GI,
         ];
-        for (band, class) in [
-            (Band::Ghz5, 0),
-            (Band::Ghz2_4, 0),
-            (Band::Ghz5, rate_flags::HT),
-            (Band::Ghz5, rate_flags::VHT),
+        for (bss, class) in [
+            (Bss::new(&OFDM, Band::Ghz5), 0),
+            (Bss::new(&ERP, Band::Ghz2_4), 0),
+            (Bss::new(&HT, Band::Ghz5), rate_flags::HT),
+            (Bss::new(&VHT, Band::Ghz5), rate_flags::VHT),
         ] {
             for index in 0..=73 {
                 for flags in flags.iter().filter(|&&flags| class != 0 || flags == 0) {
                     let asked = rate(index, 1, class | flags);
-                    if let Some(mode) = mode_of(asked, band) {
+                    if let Some(mode) = mode_of(asked, &bss) {
                         assert_eq!(rate_of(&mode), (asked.index, asked.flags), "{mode}");
                     }
                 }

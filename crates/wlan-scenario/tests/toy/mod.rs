@@ -1,8 +1,8 @@
 //! A PHY that the standard does not have: OFDM symbols in 320 MHz, which extends 802.11a.
 
 use wlan_air::phy::{
-    AggregationLimits, Band, CodeRate, Data, GuardInterval, Mode, ModeParameters, Modulation, OFDM, Phy,
-    PhyError, Preamble, Rate, Rates, Settings, Undefined,
+    AggregationLimits, Band, CodeRate, Data, Format, GuardInterval, Mode, ModeParameters, Modulation, OFDM,
+    Phy, PhyError, Preamble, Rate, Rates, Settings, Undefined,
 };
 
 pub static TOY: Phy = Phy {
@@ -10,15 +10,22 @@ pub static TOY: Phy = Phy {
     amendment: "802.11toy",
     generation: None,
     label: "TOY",
+    format: Format::Vht,
+    hostapd: &[],
     clauses: "clause 99",
     bands: &[Band::Ghz5],
     bandwidths_mhz: &[20, 320],
+    data_subcarriers: &[52, 832],
     guard_intervals: &[GuardInterval::Long],
     preambles: &[Preamble::Long],
     max_streams: 2,
     rates: Rates::Mcs {
         last: 1,
         per_stream: None,
+        codings: &[
+            (Modulation::Bpsk, 1, CodeRate::Half),
+            (Modulation::Qpsk, 2, CodeRate::Half),
+        ],
     },
     usual_rate: Rate::Mcs(1),
     extends: &[&OFDM],
