@@ -27,6 +27,16 @@ class Phy:
     mcs_per_stream: int | None  # MCSs per number of streams, if the MCS implies the number
     is_ht: bool  # HT or later: QoS data frames and aggregation, but neither WEP nor TKIP
     max_mpdu_in_ampdu_b: int | None  # octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them
+    label: str  # of OpenWrt and of minstrel, and in lower case of iw: "HT"
+    data_subcarriers: dict[int, int]  # by channel width; empty without MCSs
+    bits_per_subcarrier: list[
+        tuple[int, int]
+    ]  # data bits per stream by MCS, as a fraction; empty without MCSs
+    is_dsss: bool
+    non_ht: dict[
+        str, list[tuple[float, str, bool]]
+    ]  # rates of its BSS by band: Mbit/s, PHY, whether it is basic
+    hostapd: list[tuple[str, str]]  # lines of hostapd.conf, with the fields of `Phy::hostapd` in Rust
 
 def phys() -> list[Phy]: ...  # every PHY of the medium, in the order of the standard's clauses
 
@@ -62,8 +72,37 @@ def unused_keys(
 ) -> list[tuple[str, str]]: ...  # keys without effect, with the error
 def simulate(scenario: str) -> str: ...  # JSON to JSON; releases the interpreter's lock
 def model(scenario: str) -> str: ...
-def suites() -> list[str]: ...
-def temporal_key_len(suite: str) -> int: ...  # ValueError for an unknown suite
+
+class Suite:
+    word: str  # "ccmp256"
+    title: str  # "CCMP-256"
+    hostapd: str | None  # its name in files and in status, if hostapd has the suite
+    common: str  # its name on the pages of access points: "AES"
+    strength: int  # rank among the pairwise suites of a network
+    key_b: int
+    overhead_b: int  # octets that protection adds to an MPDU
+    is_bip: bool  # protects only group addressed management frames
+    is_wep: bool  # its key is given to stations
+    lanes: int | None  # of Enhanced CCMP
+    has_handshake: bool  # a key management agrees on the keys
+    is_current: bool  # management frames and beacons can be protected; used with HT and later PHYs
+    is_in_wpa: bool  # in WPA too, not only in RSN
+    wpa: int  # hostapd's `wpa` of a network with this suite alone: 1 is WPA, 2 is RSN; 0 for open
+
+def suites() -> list[Suite]: ...  # open, the suites for any frame from oldest to newest, BIP
+
+class Akm:
+    word: str  # "wpa-psk"
+    hostapd: str  # "WPA-PSK"
+    exchange: str  # where the keys come from: psk, sae, owe or eap
+    is_in_wpa: bool  # in WPA too, not only in RSN
+    requires_mfp: bool
+    has_hash_of_group: bool
+    pairwise: str | None  # the only pairwise cipher
+    since: tuple[int, int] | None  # first version of hostapd, if Debian 12 has an older version
+    is_offered: bool  # by the emulated air and `airtoll link`, if it requires no authentication server
+
+def akms() -> list[Akm]: ...  # if a network can combine two of them, the stronger one is later
 def backends() -> list[str]: ...
 
 class ReplayWindow:

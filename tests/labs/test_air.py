@@ -9,19 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from agent_processes import wait_until
 
-from airtoll import _rust
 from airtoll.ciphers import Protection
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.air import Air
 from airtoll.labs.sim import Sim
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
-from airtoll.study.security import READY_MADE, Cipher, SecurityProfile
+from airtoll.study.security import CIPHERS, READY_MADE, SecurityProfile
 
 OPEN_AND_HANG = """
 import json, os, sys, time
@@ -186,7 +185,7 @@ def test_an_unwritable_capture_is_one_line(lab: Air, cell: Callable[..., Cell]) 
 
 
 def test_a_level_that_the_lab_lacks_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
-    for security in ("open", *get_args(Cipher)):
+    for security in ("open", *CIPHERS):
         assert lab.check(cell(security=security)) is None
     with pytest.raises(UsageError, match=r"^security: 'rot13' is not allowed; use open, wep40, "):
         lab.check(cell(security="rot13"))
@@ -254,8 +253,7 @@ def test_security_that_ht_forbids_is_refused_with_the_clause(
 
 
 def test_keys_are_as_long_as_the_ciphers_have_them() -> None:
-    for security in _rust.suites():
-        octets = _rust.temporal_key_len(security)
-        Protection(security, bytes(octets))
+    for suite in CIPHERS.values():
+        Protection(suite.word, bytes(suite.key_b))
         with pytest.raises(ValueError, match="octets"):
-            Protection(security, bytes(octets + 1))
+            Protection(suite.word, bytes(suite.key_b + 1))

@@ -12,11 +12,11 @@ from report_fakes import FEW_FLOWS, Make, make_plan, store
 
 from airtoll.cli.results import report_results
 from airtoll.errors import AirtollError, UsageError
-from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.material.rows import build
-from airtoll.report.pages.figure_files import _STYLE, COLUMN_PX, TEXT_PX, still, write_figures
+from airtoll.report.pages.colours import _STYLE, colour_names
+from airtoll.report.pages.figure_files import COLUMN_PX, TEXT_PX, still, write_figures
 from airtoll.report.pages.paper import latex, write_paper
 from airtoll.report.parts import figures as measured_figures
 from airtoll.report.parts import sections

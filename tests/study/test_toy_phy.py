@@ -19,14 +19,27 @@ declared = _rust.phys()
 toy = SimpleNamespace(
     word="toy", amendment="802.11toy", generation=None, bands=["5 GHz"], bandwidths_mhz=[20, 320],
     guard_intervals=["long"], max_streams=2, rates=["mcs0", "mcs1"], usual_rate="mcs1", has_mcs=True,
-    mcs_per_stream=None, is_ht=True, max_mpdu_in_ampdu_b=None,
+    mcs_per_stream=None, is_ht=True, max_mpdu_in_ampdu_b=None, label="TOY", data_subcarriers={20: 52, 320: 832},
+    bits_per_subcarrier=[(1, 2), (2, 2)], is_dsss=False, non_ht={"5 GHz": [(6.0, "ofdm", True)]},
+    hostapd=[("ieee80211toy", "1"), ("toy_capab", "{ht40}{short_gi_80}")],
 )
 _rust.phys = lambda: [*declared, toy]
 
-from airtoll.study import json_schema
+from airtoll.labs import hostapd, minstrel
+from airtoll.labs.access_points import openwrt, prompt
+from airtoll.labs.network import Network
+from airtoll.study import LinkSettings, json_schema
+from airtoll.study.cell import Cell
 from airtoll.study.factors import PHY, RATE, WIDTH
 from airtoll.study.scenario import WordError, read_scenario
+from airtoll.study.security import READY_MADE
 
+network = Network(
+    level="ccmp", profile=READY_MADE["ccmp"].on(LinkSettings()), ssid="toy", secret="a passphrase", phy="toy",
+    bandwidth_mhz=40, gi="short", channel=36,
+)
+cell = read_scenario({"phy": "toy", "bandwidth": 320}).model_dump()
+cell = Cell.model_construct(**{**cell, "rate": "mcs1"})
 factors = json_schema()["$defs"]["Factors"]["properties"]
 try:
     read_scenario({"phy": "he"})
@@ -39,6 +52,9 @@ except ValueError as error:
 print(json.dumps({
     "levels": PHY.choices(), "phrase": PHY.phrase_of("toy"), "schema": factors["phy"]["items"]["enum"],
     "text": factors["phy"]["description"], "rates": RATE.text, "widths": WIDTH.choices(), "refusal": refusal,
+    "hostapd": hostapd.words(network), "uci": openwrt._of_radio(network)["htmode"],
+    "pages": dict(prompt.settings(network))["Wireless mode"], "iw": minstrel.only(cell, 5180),
+    "bit_per_s": minstrel.rate_of(cell).phy_rate.bit_per_s,
     "wire": read_scenario({"phy": "toy", "bandwidth": 320}).wire(), "medium": medium,
 }))
 """
@@ -68,6 +84,15 @@ def test_scenarios_and_errors_know_the_toy(told: dict[str, object]) -> None:
     assert (wire["phy"], wire["rate"], wire["bandwidth"]) == ("toy", "mcs1", 320)
     assert told["refusal"] == "phy: 'he' is not allowed; use dsss, ofdm, erp, ht, vht or toy"
     assert told["medium"] == "phy: 'toy' is not one of dsss, ofdm, erp, ht, vht"
+
+
+def test_products_are_configured_for_the_toy(told: dict[str, object]) -> None:
+    lines = told["hostapd"]
+    assert isinstance(lines, dict)
+    assert (lines["hw_mode"], lines["ieee80211toy"], lines["toy_capab"]) == ("a", 1, "[HT40+][SHORT-GI-80]")
+    assert (told["uci"], told["pages"]) == ("TOY40", "toy")
+    assert told["iw"] == ["toy-mcs-5", "1:1", "lgi-5"]
+    assert told["bit_per_s"] == 832 / 4e-6
 
 
 @pytest.mark.parametrize("phy", PHYS)

@@ -4,6 +4,7 @@ mod decrypt;
 mod link;
 mod protection;
 mod scenario;
+mod suites;
 mod table;
 
 use std::io::{self, BufReader};
@@ -62,12 +63,14 @@ mod _rust {
     #[pymodule_export]
     use super::link::{link_overhead, run_link};
     #[pymodule_export]
-    use super::protection::{Protection, Window, backends, suites, temporal_key_len};
+    use super::protection::{Protection, Window, backends};
     #[pymodule_export]
     use super::scenario::{
         Phy, ScenarioKey, Values, check_scenario, model, modes_at, phys, refusal, scenario_keys, simulate,
         unused_keys,
     };
+    #[pymodule_export]
+    use super::suites::{AkmFacts, SuiteFacts, akms, suites};
     #[pymodule_export]
     use super::{emulate, emulate_radios, hold_hosts};
     #[pymodule_export]

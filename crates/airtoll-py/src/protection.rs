@@ -8,24 +8,10 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::{
-    Backend, Bip, Cipher, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, Role,
-    SealError, SealFault, SealJob, Suite, tkip,
+    Backend, Bip, Cipher, KeyId, Method, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow,
+    Role, SealError, SealFault, SealJob, Suite, tkip,
 };
 use wlan_frames::{DataFrame, FrameControl, FrameError, MacAddr, MacHeader};
-
-/// Octets of the temporal key of a suite.
-#[pyfunction]
-pub(crate) fn temporal_key_len(suite: &str) -> PyResult<usize> {
-    Suite::from_name(suite)
-        .map(Suite::key_len)
-        .ok_or_else(|| PyValueError::new_err(format!("unknown suite '{suite}'")))
-}
-
-/// The names of all suites.
-#[pyfunction]
-pub(crate) fn suites() -> Vec<&'static str> {
-    Suite::ALL.map(Suite::name).into()
-}
 
 /// The backends of this CPU, the slowest first.
 #[pyfunction]
@@ -82,7 +68,8 @@ impl Protection {
         authenticator: Option<&str>,
         spp_amsdu: bool,
     ) -> PyResult<Protection> {
-        let suite = Suite::from_name(suite).ok_or_else(|| not_one_of("suite", suite, &suites()))?;
+        let suite = Suite::from_name(suite)
+            .ok_or_else(|| not_one_of("suite", suite, &Suite::ALL.map(Suite::name)))?;
         let name = suite.name();
         if key.len() != suite.key_len() {
             let (wanted, given) = (suite.key_len(), key.len());
@@ -108,7 +95,7 @@ impl Protection {
                 let end = Cipher::with_backend(suite, &key, role, backend).map_err(value_error)?;
                 PyResult::Ok(Box::new(end.with_spp_amsdu(spp_amsdu)))
             };
-            let is_tkip = suite == Suite::Tkip;
+            let is_tkip = suite.method() == Method::Tkip;
             Key::Data {
                 ap: end(Role::Ap)?,
                 station: is_tkip.then(|| end(Role::Sta)).transpose()?,
@@ -123,7 +110,7 @@ impl Protection {
                 "spp_amsdu: {name} does not protect the header"
             )));
         }
-        if authenticator.is_some() && suite != Suite::Tkip {
+        if authenticator.is_some() && suite.method() != Method::Tkip {
             return Err(value_error(format!(
                 "authenticator: {name} has one key for both directions"
             )));
@@ -340,9 +327,9 @@ impl Protection {
         mpdu: &[u8],
         window: &mut ReplayWindow,
     ) -> Result<(), Replay> {
-        match (verdict, self.suite) {
+        match (verdict, self.suite.method()) {
             (Ok(opened), _) => window.accept(opened.priority, opened.pn),
-            (Err(("icv" | "mic", _)), Suite::Tkip) => match tkip::peek(mpdu) {
+            (Err(("icv" | "mic", _)), Method::Tkip) => match tkip::peek(mpdu) {
                 Ok((tsc, _)) => window.check(Priority::Tid(tid(mpdu)), tsc),
                 Err(_) => Ok(()),
             },

@@ -1,7 +1,10 @@
 //! Simulations and models: JSON in, JSON out.
 
+use std::collections::BTreeMap;
+use std::iter;
+
 use pyo3::prelude::*;
-use wlan_air::phy::{self, Rates};
+use wlan_air::phy::{self, Band, Bss, Coding, Format, Rates};
 use wlan_scenario::contract::{self, KEYS};
 use wlan_scenario::{BadScenario, Scenario, band_word, gi_word, rate_word, rate_words};
 
@@ -28,6 +31,16 @@ pub struct Phy {
     is_ht: bool,
     /// Octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them.
     max_mpdu_in_ampdu_b: Option<usize>,
+    label: &'static str,
+    /// Data subcarriers by channel width, MHz; empty without MCSs.
+    data_subcarriers: BTreeMap<u16, u16>,
+    /// Data bits per subcarrier and stream by MCS, as a fraction; empty without MCSs.
+    bits_per_subcarrier: Vec<(u16, u16)>,
+    is_dsss: bool,
+    /// The non-HT rates of its BSS by band, the oldest PHY first: Mbit/s, PHY, and whether the rate is a basic rate.
+    non_ht: BTreeMap<&'static str, Vec<(f64, &'static str, bool)>>,
+    /// Lines of hostapd.conf, those of the oldest PHY first: key and value, with the fields of `Phy::hostapd`.
+    hostapd: Vec<(&'static str, &'static str)>,
 }
 
 /// All PHYs, in the order of their clauses.
@@ -36,11 +49,21 @@ pub fn phys() -> Vec<Phy> {
     phy::PHYS.iter().map(|phy| declared(phy)).collect()
 }
 
-fn declared(phy: &phy::Phy) -> Phy {
-    let (has_mcs, mcs_per_stream) = match phy.rates {
-        Rates::NonHt(_) => (false, None),
-        Rates::Mcs { per_stream, .. } => (true, per_stream),
+fn declared(phy: &'static phy::Phy) -> Phy {
+    let (has_mcs, mcs_per_stream, codings) = match phy.rates {
+        Rates::NonHt(_) => (false, None, [].as_slice()),
+        Rates::Mcs {
+            per_stream, codings, ..
+        } => (true, per_stream, codings),
     };
+    let bits = |&(_, coded, rate): &Coding| (coded * rate.ratio().0, rate.ratio().1);
+    let non_ht = |&band: &Band| {
+        let bss = Bss::new(phy, band);
+        let rates = iter::zip(bss.supported_modes(), bss.supported_rates());
+        let rates = rates.map(|(mode, (kbps, is_basic))| (f64::from(kbps) / 1e3, mode.phy().word, is_basic));
+        (band_word(band), rates.collect())
+    };
+    let lineage: Vec<_> = phy.lineage(phy.bands[0]).collect();
     Phy {
         word: phy.word,
         amendment: phy.amendment,
@@ -55,6 +78,19 @@ fn declared(phy: &phy::Phy) -> Phy {
         mcs_per_stream,
         is_ht: phy.is_ht(),
         max_mpdu_in_ampdu_b: phy.aggregation.and_then(|limits| limits.max_mpdu_in_ampdu_b),
+        label: phy.label,
+        data_subcarriers: iter::zip(phy.bandwidths_mhz, phy.data_subcarriers)
+            .map(|(&mhz, &count)| (mhz, count))
+            .collect(),
+        bits_per_subcarrier: codings.iter().map(bits).collect(),
+        is_dsss: phy.format == Format::Dsss,
+        non_ht: phy.bands.iter().map(non_ht).collect(),
+        hostapd: lineage
+            .iter()
+            .rev()
+            .flat_map(|phy| phy.hostapd)
+            .copied()
+            .collect(),
     }
 }
 

@@ -104,9 +104,7 @@ def parse_pmk(text: str) -> bytes:
     """Parse a PMK in hexadecimal digits. Raises UsageError if it is invalid."""
     pmk = _parse_hex("--pmk", text, "f42c6fc5...")
     if len(pmk) not in (32, 48, 64):
-        raise UsageError(
-            f"--pmk: {len(pmk)} octets; a PMK has 32, with the larger groups of OWE and SAE-EXT-KEY 48 or 64"
-        )
+        raise UsageError(f"--pmk: {len(pmk)} octets; a PMK has 32, or 48 or 64 with SHA-384 or SHA-512")
     return pmk
 
 

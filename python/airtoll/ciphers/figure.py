@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 
 from airtoll import extras
-from airtoll.ciphers.parts import printed_lanes
-from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, ProtectionMode, SpeedMeasurement, Speeds
+from airtoll.ciphers.parts import STANDARD, SUITES, printed_lanes
+from airtoll.ciphers.speed import ONE_BY_ONE, USUAL, ProtectionMode, SpeedMeasurement, Speeds
 
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
 _LIMIT = "limit of the AES unit"
@@ -48,13 +48,13 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
     suites = list(dict.fromkeys(m.suite for m in speeds.measurements))
     standard = [suite for suite in suites if printed_lanes(suite) is None]
     enhanced = [suite for suite in suites if printed_lanes(suite) is not None]
-    enhanced = [suite for suite in enhanced if suite != f"{ENHANCED}1"] or enhanced  # one lane is CCMP
+    enhanced = [suite for suite in enhanced if SUITES[suite].lanes != 1] or enhanced  # one lane is CCMP
     panels: list[tuple[ProtectionMode, list[str], str]] = []
     if standard:
         panels.append((USUAL, standard, f"Sealing {USUAL.batch} frames at a time, one key"))
     if enhanced:
         # Lanes speed up single frames, so they are compared with CCMP one frame at a time.
-        beside = [suite for suite in standard if suite == "ccmp"]
+        beside = [suite for suite in standard if suite == STANDARD]
         panels.append((ONE_BY_ONE, beside + enhanced, "Sealing one frame at a time"))
     rows = [_block_rows(speeds, way, shown) for way, shown, _ in panels]
     everything = [row for block in rows for row in block]
@@ -120,8 +120,8 @@ def _block_rows(speeds: Speeds, way: ProtectionMode, suites: Sequence[str]) -> l
     ]
     rows = [row for m in shown for row in _rows(m)]
     if way == ONE_BY_ONE:
-        ours = [m for m in shown if m.suite == "ccmp" and m.implementation == "airtoll"]
-        others = [suite for suite in suites if suite != "ccmp"]
+        ours = [m for m in shown if m.suite == STANDARD and m.implementation == "airtoll"]
+        others = [suite for suite in suites if suite != STANDARD]
         rows += [_row(m, _STANDARD, m.gbit_per_s, suite=suite) for m in ours for suite in others]
     return rows
 

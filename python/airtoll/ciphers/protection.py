@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll import _rust
-from airtoll.ciphers.parts import is_bip
+from airtoll.ciphers.parts import SUITES
 
 _MAX_PN: Final = (1 << 48) - 1
 
 
 def suites() -> list[str]:
     """The names of all cipher suites: the security levels, `enhanced1` to `enhanced8` (number of lanes), and BIP."""
-    return _rust.suites()
+    return list(SUITES)
 
 
 def backends() -> list[str]:
@@ -119,7 +119,7 @@ class Protection:
 
     def _key_id(self, key_id: int | None) -> int:
         if key_id is None:
-            return 4 if is_bip(self.suite) else 0
+            return 4 if SUITES[self.suite].is_bip else 0
         if not 0 <= key_id <= 0xFF:
             raise ValueError(f"key_id: {key_id} is out of range")
         return key_id

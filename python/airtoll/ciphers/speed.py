@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, FailFast
 
 from airtoll import _rust
-from airtoll.ciphers.parts import PAPER_LANES, is_bip, printed_lanes
+from airtoll.ciphers import parts
+from airtoll.ciphers.parts import PAPER_LANES, printed_lanes
 from airtoll.ciphers.peers import Peers
 from airtoll.errors import UsageError
 
@@ -22,7 +23,7 @@ Operation = Literal["seal", "open"]
 LaneScheme = Literal["paper-lanes", "enhanced"]
 
 IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
-SUITES = tuple(suite for suite in _rust.suites() if not is_bip(suite))
+SUITES = tuple(name for name, suite in parts.SUITES.items() if not suite.is_bip)
 """All suites that protect data."""
 ENHANCED = "enhanced"
 """Selects this suite with every number of lanes."""

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from airtoll import extras
 from airtoll.ciphers import speed
-from airtoll.ciphers.parts import PAPER_LANES, printed_lanes
+from airtoll.ciphers.parts import PAPER_LANES, STANDARD, printed_lanes
 from airtoll.ciphers.peers import Peers, program
 from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
 from airtoll.cli.json_output import only_one, print_json
@@ -167,7 +167,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
     for m in measurements:
         by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
     # Lanes exist for single frames: this table also compares the enhanced suites with the engine's own CCMP.
-    beside_ccmp = way.batch == 1 and any(suite == "ccmp" for suite, _ in by_case)
+    beside_ccmp = way.batch == 1 and any(suite == STANDARD for suite, _ in by_case)
     columns = [
         ("", "suite"),
         ("payload", "B"),
@@ -188,7 +188,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
         ("", "by"),
     ]
     if beside_ccmp:
-        columns.append(("own", "ccmp"))
+        columns.append(("own", STANDARD))
     rows, before = [], None
     for (suite, size_b), found in by_case.items():
         ours, openssl, ipsec_mb = (found.get(name) for name in speed.IMPLEMENTATIONS)
@@ -206,7 +206,7 @@ def _sheet(way: ProtectionMode, measurements: Sequence[SpeedMeasurement]) -> _Sh
             (ipsec_mb and ipsec_mb.interface) or "",
         ]
         if beside_ccmp:
-            standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
+            standard = by_case.get((STANDARD, size_b), {}).get("airtoll")
             row.append(_ratio(ours, standard) if printed_lanes(suite) is not None else "")
         rows.append(tuple(row))
         before = suite

@@ -33,7 +33,7 @@ from airtoll.study.contract import KEYS
 from airtoll.study.factors import FACTORS, STATIONS, level_text
 from airtoll.study.link import LinkSettings
 from airtoll.study.quantity import one_of
-from airtoll.study.security import EAP, GROUP, SecurityProfile, cipher_entry
+from airtoll.study.security import AKMS, GROUP, SecurityProfile, is_enhanced
 
 _OF_HOSTS: Final = ("sae", "wpa-psk-sha256")
 """The key managements of `airtoll link`, which seals frames on the hosts; the first is the default."""
@@ -155,15 +155,16 @@ def _overlay(
 
 def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
     """Reasons why the emulator cannot build the frames of a security profile that hostapd supports."""
-    if enterprise := [akm for akm in profile.akms if akm in EAP]:
-        yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {enterprise[0]}); lab linux does"
-    if "sae-ext-key" in profile.akms:
-        yield f"security '{level}': lab air does not support wpa_key_mgmt sae-ext-key; lab linux does"
+    for akm in profile.akms:
+        if AKMS[akm].exchange == "eap":
+            yield f"security '{level}': lab air does not support 802.1X (wpa_key_mgmt {akm}); lab linux does"
+        elif not AKMS[akm].is_offered:
+            yield f"security '{level}': lab air does not support wpa_key_mgmt {akm}; lab linux does"
     if len(profile.ciphers) > 1:
         yield f"security '{level}': lab air supports a single pairwise cipher"
     if profile.group not in (None, profile.cipher):
         yield f"security '{level}': lab air supports a group cipher only if it is the pairwise cipher"
-    if profile.wpa not in (None, 1 if profile.cipher == "tkip" else 2):
+    if profile.wpa not in (None, profile.suite.wpa):
         yield f"security '{level}': lab air supports wpa 1 only for tkip, and wpa 2 for other ciphers"
     if profile.sae_pwe == 0:
         yield f"security '{level}': lab air supports sae_pwe 1 and 2 (hash-to-element), not 0"
@@ -173,7 +174,7 @@ def _of_profile(level: str, profile: SecurityProfile) -> Iterator[str]:
 
 def _is_sealed_by_link(cell: Cell) -> bool:
     """Whether `airtoll link` seals the frames on the hosts, above their cards."""
-    return cipher_entry(cell.security).is_enhanced and cell.sealed_at == "host"
+    return is_enhanced(cell.security) and cell.sealed_at == "host"
 
 
 def _datagram_senders(cell: Cell) -> int:

@@ -28,7 +28,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
-from airtoll.study.security import KEYS_FROM, cipher_entry
+from airtoll.study.security import AKMS, SUITES, WITH_PASSPHRASE
 
 MTU_B = 1500
 
@@ -66,9 +66,8 @@ def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
 
 def wep_key(cell: Cell, seed: int) -> str | None:
     """The WEP key shared by all stations, in hexadecimal digits; None without WEP."""
-    if not cipher_entry(cell.security).is_wep:
-        return None
-    return key(f"airtoll WEP key {seed}", _rust.temporal_key_len(cell.security))
+    suite = SUITES[cell.security]
+    return key(f"airtoll WEP key {seed}", suite.key_b) if suite.is_wep else None
 
 
 def key(text: str, octets: int) -> str:
@@ -78,7 +77,8 @@ def key(text: str, octets: int) -> str:
 
 def passphrase_of(wpa_key_mgmt: str | None) -> str | None:
     """The passphrase of a link with this key management; None if its keys do not come from a passphrase."""
-    return None if wpa_key_mgmt is None or wpa_key_mgmt in KEYS_FROM else WPA_PASSPHRASE
+    is_of_passphrase = wpa_key_mgmt is not None and AKMS[wpa_key_mgmt].exchange in WITH_PASSPHRASE
+    return WPA_PASSPHRASE if is_of_passphrase else None
 
 
 def air_scenario(cell: Cell, settings: LinkSettings, **words: Any) -> Scenario:

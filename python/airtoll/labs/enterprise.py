@@ -13,7 +13,7 @@ from typing import Final
 
 from airtoll.errors import AirtollError
 from airtoll.host import SYSTEM_PATH, missing_commands
-from airtoll.study.security import EAP, Eap, SecurityProfile
+from airtoll.study.security import Eap, SecurityProfile
 
 SERVER_NAME: Final = "radius.airtoll.example"
 """The name in the server's certificate."""
@@ -63,7 +63,7 @@ def files(
     profile: SecurityProfile, folder: Path, password: str, certificates: Path = PUBLIC
 ) -> Iterator[tuple[str, str]]:
     """Names and texts of the files in the folder that the configuration files refer to; none without 802.1X."""
-    if not EAP & set(profile.akms):
+    if "eap" not in profile.exchanges:
         return
     for name in (_CA, _SERVER, _CLIENT):
         try:
@@ -103,7 +103,7 @@ _RADIUS_OF_METHOD: Final[Mapping[Eap, str]] = {
 def _radius(profile: SecurityProfile, folder: Path, password: str) -> str:
     """The text of FreeRADIUS' radiusd.conf."""
     method = profile.eap or "tls"
-    ciphers = _SUITE_B_OPENSSL if "wpa-eap-suite-b-192" in profile.akms else "DEFAULT"
+    ciphers = _SUITE_B_OPENSSL if profile.is_cnsa else "DEFAULT"
     return f"""logdir = {folder}
 run_dir = {folder}
 log {{
@@ -173,7 +173,7 @@ server tunnel {{
 def of_access_point(profile: SecurityProfile, folder: Path) -> dict[str, object]:
     """The lines of hostapd.conf, with the files in the folder."""
     lines: dict[str, object] = {"ieee8021x": 1}
-    if "wpa-eap-suite-b-192" in profile.akms:
+    if profile.is_cnsa:
         lines |= {"openssl_ciphers": _SUITE_B, "group_mgmt_cipher": _BIP}
     if profile.eap_server == "freeradius":
         return lines | {
@@ -208,7 +208,7 @@ def of_station(profile: SecurityProfile, folder: Path, password: str) -> dict[st
             "phase2": '"auth=MSCHAPV2"',
             "password": f'"{password}"',
         }
-    if "wpa-eap-suite-b-192" in profile.akms:
+    if profile.is_cnsa:
         lines |= {"openssl_ciphers": f'"{_SUITE_B}"', "group_mgmt": _BIP}
     return lines
 

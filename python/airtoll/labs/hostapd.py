@@ -8,11 +8,12 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
+from airtoll import _rust
 from airtoll.host import SYSTEM_PATH
 from airtoll.labs import enterprise
 from airtoll.labs.network import Network
-from airtoll.study.phys import PHYS
-from airtoll.study.security import EAP, SAE, SecurityProfile
+from airtoll.study.phys import PHYS, newest_non_ht
+from airtoll.study.security import AKMS, SUITES, SecurityProfile, scheme
 
 SSID: Final = "airtoll"
 """The name of the labs' own networks."""
@@ -22,27 +23,6 @@ COUNTRY: Final = "US"
 
 _WIDTHS_MHZ: Final = (20, 40, 80)
 
-_AKMS: Final[Mapping[str, str]] = {
-    "wpa-psk": "WPA-PSK",
-    "wpa-psk-sha256": "WPA-PSK-SHA256",
-    "sae": "SAE",
-    "sae-ext-key": "SAE-EXT-KEY",
-    "owe": "OWE",
-    "wpa-eap": "WPA-EAP",
-    "wpa-eap-sha256": "WPA-EAP-SHA256",
-    "wpa-eap-suite-b-192": "WPA-EAP-SUITE-B-192",
-}
-"""Key managements in the spelling of configuration files."""
-
-_CIPHERS: Final[Mapping[str, str]] = {
-    "tkip": "TKIP",
-    "ccmp": "CCMP",
-    "ccmp256": "CCMP-256",
-    "gcmp": "GCMP",
-    "gcmp256": "GCMP-256",
-}
-"""Ciphers in the spelling of configuration files."""
-
 _PROTECTION: Final[Mapping[str | None, int]] = {None: 0, "disabled": 0, "optional": 1, "required": 2}
 
 
@@ -50,9 +30,6 @@ PROGRAMS: Final[Mapping[str, str]] = {"hostapd": "hostapd", "wpa_supplicant": "w
 """The programs that read the files, and Debian's packages with them."""
 
 Version = tuple[int, ...]
-
-_SINCE: Final[Mapping[str, Version]] = {"sae-ext-key": (2, 11)}
-"""The first version of the programs with a key management, if Debian 12 has an older one."""
 
 
 @cache
@@ -95,10 +72,10 @@ def obstacles(
 
     `found` is the version of a program on the machine that runs it; default: on this machine.
     """
-    if profile.entry.is_enhanced:
-        yield f"security '{level}': {lab} has the ciphers of Linux; lab air has Enhanced CCMP"
+    if profile.suite.hostapd is None:
+        yield f"security '{level}': {lab} has the ciphers of Linux; lab air has {scheme(profile.suite)}"
     for akm in profile.akms:
-        if (least := _SINCE.get(akm)) is None:
+        if (least := AKMS[akm].since) is None:
             continue
         for program in PROGRAMS:
             has = (found or version)(program)
@@ -126,7 +103,7 @@ def access_point(
         **({} if bridge is None else {"bridge": bridge}),
         **words(network),
         **_secret_words(network),
-        **(enterprise.of_access_point(network.profile, folder) if EAP & set(network.profile.akms) else {}),
+        **(enterprise.of_access_point(network.profile, folder) if "eap" in network.profile.exchanges else {}),
     }
     return _text(lines)
 
@@ -136,7 +113,7 @@ def words(network: Network) -> dict[str, object]:
     return {
         "ssid": network.ssid,
         **({} if network.country is None else {"country_code": network.country}),
-        "hw_mode": "a" if network.channel_mhz > 5000 else "b" if network.phy == "dsss" else "g",
+        "hw_mode": _mode(network),
         "channel": network.channel,
         "beacon_int": network.beacon_interval_tu,
         "wmm_enabled": int(network.qos),
@@ -149,45 +126,47 @@ def _text(lines: Mapping[str, object]) -> str:
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
+def _mode(network: Network) -> str:
+    """Hostapd's `hw_mode`: the letter of the newest amendment with non-HT rates."""
+    return PHYS[newest_non_ht(network.phy, network.band)].amendment[-1]
+
+
 def _of_phy(network: Network) -> dict[str, object]:
-    if not PHYS[network.phy].is_ht:
-        return {}
-    short = "[SHORT-GI-20][SHORT-GI-40]" if network.gi == "short" else ""
-    side = {1: "[HT40+]", -1: "[HT40-]", 0: ""}[network.secondary]
-    lines: dict[str, object] = {"ieee80211n": 1, "ht_capab": f"{side}{short}"}
-    if network.phy == "vht":
-        lines |= {
-            "ieee80211ac": 1,
-            "vht_oper_chwidth": int(network.bandwidth_mhz == 80),
-            "vht_oper_centr_freq_seg0_idx": network.centre_of_80_mhz if network.bandwidth_mhz == 80 else 0,
-            "vht_capab": f"{'[SHORT-GI-80]' if network.gi == 'short' else ''}[MAX-A-MPDU-LEN-EXP7]",
-        }
-    return lines
+    is_short, is_80_mhz = network.gi == "short", network.bandwidth_mhz == 80
+    fields = {
+        "ht40": {1: "[HT40+]", -1: "[HT40-]", 0: ""}[network.secondary],
+        "short_gi_20_40": "[SHORT-GI-20][SHORT-GI-40]" if is_short else "",
+        "short_gi_80": "[SHORT-GI-80]" if is_short else "",
+        "chwidth": int(is_80_mhz),
+        "centre": network.centre_of_80_mhz if is_80_mhz else 0,
+    }
+    lines = {key: value.format(**fields) for key, value in PHYS[network.phy].hostapd}
+    return {key: int(value) if value.isdigit() else value for key, value in lines.items()}
 
 
 def _of_access_point(profile: SecurityProfile) -> dict[str, object]:
-    if not profile.entry.has_handshake:
+    if not profile.suite.has_handshake:
         return {}
-    ciphers = _spelled(profile.ciphers, _CIPHERS)
+    ciphers = _spelled(profile.ciphers, SUITES)
     lines: dict[str, object] = {
         "wpa": profile.wpa,
-        "wpa_key_mgmt": _spelled(profile.akms, _AKMS),
+        "wpa_key_mgmt": _spelled(profile.akms, AKMS),
         "wpa_pairwise": ciphers,
         "rsn_pairwise": ciphers,
         "ieee80211w": _PROTECTION[profile.ieee80211w],
         "beacon_prot": int(bool(profile.beacon_prot)),
     }
     if profile.group is not None and profile.ciphers != (profile.group,):
-        lines["group_cipher"] = _CIPHERS[profile.group]
+        lines["group_cipher"] = SUITES[profile.group].hostapd
     lines |= _of_sae(profile)
-    if "owe" in profile.akms:
+    if "owe" in profile.exchanges:
         lines["owe_groups"] = profile.owe_group
     return lines
 
 
 def _secret_words(network: Network) -> dict[str, object]:
     """The lines with the passphrase or the WEP key."""
-    if network.profile.entry.is_wep:
+    if network.profile.suite.is_wep:
         return {"wep_default_key": 0, "wep_key0": network.secret}
     return {"wpa_passphrase": network.secret} if network.has_passphrase else {}
 
@@ -206,51 +185,42 @@ def station(network: Network, *, folder: Path, control: Path) -> str:
 
 def _of_sae(profile: SecurityProfile) -> dict[str, object]:
     """The settings of SAE, which access point and stations share; empty without SAE."""
-    if not SAE & set(profile.akms):
+    if "sae" not in profile.exchanges:
         return {}
     return {"sae_pwe": profile.sae_pwe, "sae_groups": " ".join(map(str, profile.sae_groups or ()))}
 
 
 def _of_station(profile: SecurityProfile, folder: Path, secret: str) -> dict[str, object]:
-    if profile.cipher == "open":
+    if not profile.ciphers:
         return {"key_mgmt": "NONE"}
-    if profile.entry.is_wep:
+    if profile.suite.is_wep:
         return {"key_mgmt": "NONE", "wep_key0": secret, "wep_tx_keyidx": 0}
     # Of several key managements and ciphers, the station chooses the strongest that the access point offers.
     lines: dict[str, object] = {
         "proto": {1: "WPA", 2: "RSN"}.get(profile.wpa or 2, "WPA RSN"),
-        "key_mgmt": _spelled(profile.akms, _AKMS),
-        "pairwise": _CIPHERS[profile.cipher],
-        "group": _CIPHERS[profile.group or profile.cipher],
+        "key_mgmt": _spelled(profile.akms, AKMS),
+        "pairwise": profile.suite.hostapd,
+        "group": SUITES[profile.group or profile.cipher].hostapd,
         "ieee80211w": _PROTECTION[profile.ieee80211w],
     }
     if profile.beacon_prot:
         lines["beacon_prot"] = 1
-    if "owe" in profile.akms:
+    if "owe" in profile.exchanges:
         lines["owe_group"] = profile.owe_group
-    elif EAP & set(profile.akms):
+    elif "eap" in profile.exchanges:
         lines |= enterprise.of_station(profile, folder, secret)
     else:
         lines["psk"] = f'"{secret}"'
     return lines
 
 
-def _spelled(words: tuple[str, ...], spelling: Mapping[str, str]) -> str:
-    return " ".join(spelling[word] for word in words)
-
-
-_REPORTED: Final[Mapping[str, str]] = {**_CIPHERS, "open": "NONE", "wep40": "WEP-40", "wep104": "WEP-104"}
-"""Ciphers in the spelling of wpa_supplicant's status."""
-
-
-def reported(cipher: str) -> str:
-    """The cipher as the status of wpa_supplicant spells it."""
-    return _REPORTED[cipher]
+def _spelled(words: tuple[str, ...], declared: Mapping[str, _rust.Suite] | Mapping[str, _rust.Akm]) -> str:
+    return " ".join(str(declared[word].hostapd) for word in words)
 
 
 def cipher(name: str) -> str:
     """The cipher in the words of studies, from the status of wpa_supplicant."""
-    return next((word for word, own in _REPORTED.items() if own == name), name)
+    return next((word for word, suite in SUITES.items() if suite.hostapd == name), name)
 
 
 def key_management(name: str) -> str | None:
@@ -262,4 +232,4 @@ def key_management(name: str) -> str | None:
         return None
     # "WPA2-PSK" is WPA-PSK in RSN, and "WPA2/IEEE 802.1X/EAP" is WPA-EAP.
     own = name.replace("WPA2", "WPA").replace("/IEEE 802.1X/", "-")
-    return next((word for word, spelled in _AKMS.items() if spelled == own), name)
+    return next((word for word, akm in AKMS.items() if akm.hostapd == own), name)

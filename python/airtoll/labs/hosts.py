@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from airtoll import _rust
 from airtoll.agent.host import AgentHost
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs import joining
@@ -26,7 +25,7 @@ from airtoll.study.contract import KEYS
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.phys import PHYS
-from airtoll.study.security import SecurityProfile, cipher_entry
+from airtoll.study.security import SUITES, SecurityProfile
 
 
 class Hosts(Lab):
@@ -218,8 +217,8 @@ class Hosts(Lab):
     def _network_of(self, cell: Cell) -> Network:
         of_cipher, settings = self._of_cipher(cell)
         table = self.inventory.access_point
-        if cipher_entry(of_cipher.security).is_wep:
-            secret = wep_key(self.file, _rust.temporal_key_len(of_cipher.security))
+        if (suite := SUITES[of_cipher.security]).is_wep:
+            secret = wep_key(self.file, suite.key_b)
         elif table.kind == "fixed":
             secret = "not known here"  # noqa: S105 - nobody uses it
         else:

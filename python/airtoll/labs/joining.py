@@ -13,6 +13,7 @@ from airtoll.host import Process, last_words
 from airtoll.labs import enterprise, hostapd
 from airtoll.labs.network import Network
 from airtoll.study.quantity import one_line
+from airtoll.study.security import SUITES
 
 LOG: Final = ("-f", "/dev/stdout")
 """Options of hostapd and wpa_supplicant. Without them, the programs buffer their output."""
@@ -114,7 +115,7 @@ def expected(network: Network) -> dict[str, Any]:
     """The facts of `joined` that the network determines, except for the cipher."""
     profile = network.profile
     return {
-        "group_cipher": hostapd.reported(profile.group or profile.cipher),
+        "group_cipher": SUITES[profile.group or profile.cipher].hostapd,
         "wpa_key_mgmt": profile.akm,
         "ieee80211w": profile.ieee80211w != "disabled",
         "frequency_mhz": network.channel_mhz,

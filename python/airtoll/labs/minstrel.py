@@ -5,29 +5,22 @@ columns are (net/mac80211/rc80211_minstrel_ht_debugfs.c): mode, guard interval, 
 index, airtime, and others. The fourth from the end is the total of attempts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from airtoll import _rust
 from airtoll.errors import AirtollError
 from airtoll.host import RadioRate
+from airtoll.labs.network import band_of
 from airtoll.study.cell import Cell
-from airtoll.study.phys import PHYS
+from airtoll.study.phys import PHYS, mbps
 
 DEBUG: Final = Path("/sys/kernel/debug/ieee80211")
 """The folder in debugfs with a folder per radio."""
 
-_DSSS_MBPS: Final = (1, 2, 5.5, 11)
-_OFDM_MBPS: Final = (6, 9, 12, 18, 24, 36, 48, 54)
-_BASIC_MBPS: Final[Mapping[str, Sequence[float]]] = {"2.4": (1, 2), "5": (6, 12, 24)}
-"""The basic rates of hostapd by band. With OFDM in the 2.4 GHz band, 5.5 and 11 Mbit/s are basic rates too."""
-
-_DATA_SUBCARRIERS: Final = {20: 52, 40: 108, 80: 234, 160: 468}
-"""Data subcarriers by width in MHz (IEEE Std 802.11-2020, Tables 19-6 and 21-5)."""
-
-_BITS_PER_SUBCARRIER: Final = (0.5, 1, 1.5, 2, 3, 4, 4.5, 5, 6, 20 / 3)
-"""Data bits per subcarrier and stream by MCS of VHT (IEEE Std 802.11-2020, 21.5). HT has the first eight (19.5)."""
+_BY_LABEL: Final = {phy.label: phy for phy in PHYS.values()}
 
 _SYMBOL_US: Final = {"LGI": 4.0, "SGI": 3.6}
 
@@ -47,9 +40,9 @@ class MinstrelRate:
         if self.name.endswith("M"):
             return RadioRate(bit_per_s=float(self.name.removesuffix("M")) * 1e6)
         mcs = int(self.name.removeprefix("MCS").split("/")[0])
-        vht = self.mode.startswith("VHT")
-        width_mhz = int(self.mode.removeprefix("VHT").removeprefix("HT"))
-        bits = self.streams * _BITS_PER_SUBCARRIER[mcs if vht else mcs % 8] * _DATA_SUBCARRIERS[width_mhz]
+        label = self.mode.rstrip("0123456789")
+        phy, width_mhz = _BY_LABEL[label], int(self.mode.removeprefix(label))
+        bits = self.streams * _bits(phy, mcs) * phy.data_subcarriers[width_mhz]
         bit_per_s = bits / _SYMBOL_US[self.guard] * 1e6
         return RadioRate(bit_per_s=bit_per_s, mcs=mcs, streams=self.streams, width_mhz=width_mhz)
 
@@ -103,61 +96,66 @@ def only(cell: Cell, channel_mhz: int) -> list[str]:
     The kernel refuses rates without a basic rate. A legacy rate that is not basic comes with the highest basic rate
     below it, which minstrel then uses only if the cell's rate fails.
     """
-    rate, band = rate_of(cell), _band(channel_mhz)
-    if not PHYS[cell.phy].is_ht:
+    rate, phy, band = rate_of(cell), PHYS[cell.phy], band_of(channel_mhz)
+    if not phy.has_mcs:
         mbps = rate.phy_rate.bit_per_s / 1e6
-        basic = max(each for each in _BASIC_MBPS[band] if each <= mbps)
-        return [f"legacy-{band}", *(f"{each:g}" for each in sorted({basic, mbps}))]
-    guard = f"{rate.guard.lower()}-{band}"
+        _, oldest, _ = phy.non_ht[band][0]
+        basic = max(
+            rate for rate, of, is_basic in phy.non_ht[band] if of == oldest and is_basic and rate <= mbps
+        )
+        return [f"legacy-{_spelled(band)}", *(f"{each:g}" for each in sorted({basic, mbps}))]
     mcs = str(rate.phy_rate.mcs)
-    return [f"{cell.phy}-mcs-{band}", f"{rate.streams}:{mcs}" if cell.phy == "vht" else mcs, guard]
+    return _allowed(phy, band, rate, [f"{rate.streams}:{mcs}" if phy.mcs_per_stream is None else mcs])
 
 
 def up_to(cell: Cell, channel_mhz: int) -> list[str]:
     """The rates that do not exceed the cell's rate and streams, as arguments of `iw dev INTERFACE set bitrates`."""
-    band = _band(channel_mhz)
-    highest = rate_of(cell)
-    if not PHYS[cell.phy].is_ht:
+    highest, phy, band = rate_of(cell), PHYS[cell.phy], band_of(channel_mhz)
+    if not phy.has_mcs:
         mbps = highest.phy_rate.bit_per_s / 1e6
         # The kernel refuses rates without a basic rate, and those of the 2.4 GHz band are DSSS rates.
-        rates = (
-            _OFDM_MBPS if band == "5" else _DSSS_MBPS if cell.phy == "dsss" else (*_DSSS_MBPS, *_OFDM_MBPS)
-        )
-        return [f"legacy-{band}", *(f"{rate:g}" for rate in rates if rate <= mbps)]
-    mcs = highest.phy_rate.mcs or 0
-    most = highest.streams * _BITS_PER_SUBCARRIER[mcs if cell.phy == "vht" else mcs % 8]
-    of_ht = 8 if cell.phy == "ht" else len(_BITS_PER_SUBCARRIER)
+        rates = (rate for rate, _, _ in phy.non_ht[band] if rate <= mbps)
+        return [f"legacy-{_spelled(band)}", *(f"{rate:g}" for rate in rates)]
+    most = highest.streams * _bits(phy, highest.phy_rate.mcs or 0)
+    every = range(len(phy.bits_per_subcarrier))
     allowed = {
-        streams: [index for index, bits in enumerate(_BITS_PER_SUBCARRIER[:of_ht]) if streams * bits <= most]
+        streams: [mcs for mcs in every if streams * _bits(phy, mcs) <= most]
         for streams in range(1, highest.streams + 1)
     }
-    guard = f"{highest.guard.lower()}-{band}"
-    if cell.phy == "vht":
-        return [f"vht-mcs-{band}", *(f"{s}:0-{indices[-1]}" for s, indices in allowed.items()), guard]
-    return [
-        f"ht-mcs-{band}",
-        *(str(8 * (s - 1) + index) for s, of_s in allowed.items() for index in of_s),
-        guard,
-    ]
+    if (per_stream := phy.mcs_per_stream) is None:
+        return _allowed(phy, band, highest, [f"{streams}:0-{mcss[-1]}" for streams, mcss in allowed.items()])
+    with_streams = [per_stream * (streams - 1) + mcs for streams, mcss in allowed.items() for mcs in mcss]
+    return _allowed(phy, band, highest, [str(mcs) for mcs in with_streams])
 
 
-def _band(channel_mhz: int) -> str:
-    """The band of the channel, as iw spells it."""
-    return "5" if channel_mhz > 5000 else "2.4"
+def _allowed(phy: _rust.Phy, band: str, rate: MinstrelRate, mcss: Sequence[str]) -> list[str]:
+    spelled = _spelled(band)
+    return [f"{phy.label.lower()}-mcs-{spelled}", *mcss, f"{rate.guard.lower()}-{spelled}"]
+
+
+def _bits(phy: _rust.Phy, mcs: int) -> float:
+    """The data bits per subcarrier and stream of an MCS, which may imply the streams."""
+    bits, of = phy.bits_per_subcarrier[mcs % len(phy.bits_per_subcarrier)]
+    return bits / of
+
+
+def _spelled(band: str) -> str:
+    """The band as iw spells it: "2.4"."""
+    return band.removesuffix(" GHz")
 
 
 def rate_of(cell: Cell) -> MinstrelRate:
     """The rate of a cell."""
     guard = "SGI" if cell.gi == "short" else "LGI"
-    rate = str(cell.rate)
-    if cell.phy == "vht":
-        mcs = rate.removeprefix("mcs")
-        return MinstrelRate(f"VHT{cell.bandwidth}", guard, cell.streams, f"MCS{mcs}/{cell.streams}")
-    if cell.phy == "ht":
-        index = int(rate.removeprefix("mcs"))
-        streams = max(cell.streams, index // 8 + 1)
-        return MinstrelRate(f"HT{cell.bandwidth}", guard, streams, f"MCS{index % 8 + 8 * (streams - 1)}")
-    mbps = float(rate.removesuffix(" Mbit/s"))
-    if mbps in _DSSS_MBPS:
-        return MinstrelRate("CCK", "LP", 1, f"{mbps:.1f}M")
-    return MinstrelRate("OFDM", "", 1, f"{mbps:.1f}M")
+    rate, phy = str(cell.rate), PHYS[cell.phy]
+    if phy.has_mcs:
+        mcs, streams = int(rate.removeprefix("mcs")), cell.streams
+        if (per_stream := phy.mcs_per_stream) is None:
+            name = f"MCS{mcs}/{streams}"
+        else:
+            streams = max(streams, mcs // per_stream + 1)
+            name = f"MCS{mcs % per_stream + per_stream * (streams - 1)}"
+        return MinstrelRate(f"{phy.label}{cell.bandwidth}", guard, streams, name)
+    name = f"{mbps(rate):.1f}M"
+    is_dsss = any(rate in of.rates for of in PHYS.values() if of.is_dsss)
+    return MinstrelRate("CCK", "LP", 1, name) if is_dsss else MinstrelRate("OFDM", "", 1, name)

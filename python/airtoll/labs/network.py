@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from airtoll import _rust
 from airtoll.errors import UsageError
 from airtoll.labs.enterprise import PUBLIC
 from airtoll.study.factors import GuardInterval, Phy
-from airtoll.study.security import KEYS_FROM, SecurityProfile
+from airtoll.study.security import WITH_PASSPHRASE, SecurityProfile
 
 _SSID_MAX_B: Final = 32
 _PASSPHRASE: Final = re.compile(r"[ -~]{8,63}")  # IEEE Std 802.11-2020, J.4.1
@@ -22,6 +21,11 @@ def channel_mhz(channel: int) -> int:
     if channel == 14:
         return 2484
     return (2407 if channel < 14 else 5000) + 5 * channel
+
+
+def band_of(mhz: int) -> str:
+    """The band of a channel, in the words of studies."""
+    return "5 GHz" if mhz > 5000 else "2.4 GHz"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +53,8 @@ class Network:
             raise UsageError(f"country {self.country!r}: expected two capital letters, such as DE")
         if not (1 <= self.channel <= 14 or 36 <= self.channel <= 177):
             raise UsageError(f"channel {self.channel}: expected 1 to 14 or 36 to 177")
-        if self.profile.entry.is_wep:
-            digits = 2 * _rust.temporal_key_len(self.profile.cipher)
+        if self.profile.suite.is_wep:
+            digits = 2 * self.profile.suite.key_b
             if not re.fullmatch(rf"[0-9A-Fa-f]{{{digits}}}", self.secret):
                 raise UsageError(f"security '{self.level}': its key must be {digits} hexadecimal digits")
         elif self.has_passphrase and not _PASSPHRASE.fullmatch(self.secret):
@@ -68,12 +72,17 @@ class Network:
     @property
     def has_passphrase(self) -> bool:
         """Whether the keys derive from a passphrase."""
-        return bool(self.profile.akms) and not KEYS_FROM.keys() & self.profile.akms
+        return bool(self.profile.akms) and self.profile.exchanges <= WITH_PASSPHRASE
 
     @property
     def has_password(self) -> bool:
         """Whether stations authenticate by a password in a TLS tunnel (EAP-PEAP, EAP-TTLS)."""
         return self.profile.eap in ("peap", "ttls")
+
+    @property
+    def band(self) -> str:
+        """The band of the channel, in the words of studies."""
+        return band_of(self.channel_mhz)
 
     @property
     def channel_mhz(self) -> int:

@@ -6,9 +6,12 @@ from typing import Final
 
 from airtoll.prediction.predictions import CRYPTO, INSTANT_CRYPTO, Case, Predictions
 from airtoll.study.phys import PHYS
-from airtoll.study.security import Security
+from airtoll.study.security import CIPHERS, Security
 
-SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
+SUITES: Final[tuple[Security, ...]] = (
+    "open",
+    *(word for word, suite in CIPHERS.items() if suite.is_current and suite.hostapd),
+)
 """The suites of current stations, and open."""
 
 ENGINES: Final = (2, 4, 8)

@@ -22,6 +22,7 @@ from airtoll.published.publication import (
     Same,
 )
 from airtoll.published.words import METRICS
+from airtoll.study.phys import PHYS
 
 CONVENTIONS: Final[tuple[Convention, ...]] = ("larger", "smaller")
 
@@ -225,17 +226,14 @@ def _with_uncertainty(point: Point) -> PrintedRange:
     return PrintedRange(point.value, point.value - around, point.value + around)
 
 
-_DATA_SUBCARRIERS: Final = {20: 52, 40: 108, 80: 234, 160: 468}
-_BITS_A_SUBCARRIER: Final = {"ht": Fraction(6 * 5, 6), "vht": Fraction(8 * 5, 6)}
 _SYMBOL_US: Final = Fraction(36, 10)
 
 
 def phy_rate_mbps(phy: str, bandwidth_mhz: int, streams: int) -> Decimal:
-    """The highest rate of HT (64-QAM 5/6) or VHT (256-QAM 5/6) with short guard interval.
-
-    Data subcarriers times bits per 3.6 us: IEEE Std 802.11-2020, 19.3.6 and 19.5 (HT), 21.3.6 and 21.5 (VHT).
-    """
-    rate = _DATA_SUBCARRIERS[bandwidth_mhz] * _BITS_A_SUBCARRIER[phy] * streams / _SYMBOL_US
+    """The highest rate of a PHY with MCSs, with short guard interval: data subcarriers times bits per 3.6 us."""
+    declared = PHYS[phy]
+    bits = Fraction(*declared.bits_per_subcarrier[-1])
+    rate = declared.data_subcarriers[bandwidth_mhz] * bits * streams / _SYMBOL_US
     return Decimal(rate.numerator) / Decimal(rate.denominator)
 
 

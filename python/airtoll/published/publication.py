@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from airtoll.published.words import FACTORS, METRICS, UNITS, Condition, convert
-from airtoll.study import claims
+from airtoll.study import claims, factors
 
 
 def _printed(value: Any) -> Any:
@@ -199,7 +199,7 @@ class PhyRate(_Table):
     id: Id
     place: Place
     of: Id
-    phy: Literal["ht", "vht"]
+    phy: factors.PhyLevel
     bandwidth: Literal[20, 40, 80, 160]  # MHz
     streams: int
 

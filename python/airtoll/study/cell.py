@@ -28,7 +28,7 @@ from airtoll.study.factors import (
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import DEFAULT_PROBES, PROBES
-from airtoll.study.security import READY_MADE, Security, SecurityProfile, cipher_entry, undeclared
+from airtoll.study.security import READY_MADE, Security, SecurityProfile, is_enhanced, undeclared
 from airtoll.study.values import STATIONS_MAX, key_of
 
 RETRIES_MOST = 5
@@ -41,7 +41,7 @@ _Seed = Annotated[int, Field(ge=0, lt=2**64)]
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
     """The place where frames of this cipher are sealed and opened."""
     if crypto_at == "by-suite":
-        return "host" if cipher_entry(security).is_enhanced else "card"
+        return "host" if is_enhanced(security) else "card"
     return crypto_at
 
 

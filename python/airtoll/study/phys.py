@@ -112,6 +112,12 @@ def streams_limits() -> str:
     return ", ".join(limits)
 
 
+def newest_non_ht(phy: str, band: str) -> str:
+    """The newest PHY with non-HT rates that the PHY's stations support in a band: "erp" for ht at 2.4 GHz."""
+    _, word, _ = PHYS[phy].non_ht[band][-1]
+    return word
+
+
 def is_implying_streams(phy: str, rate: str) -> bool:
     """Whether the rate is an MCS of several streams, so that it implies their number."""
     per_stream = PHYS[phy].mcs_per_stream

@@ -33,7 +33,7 @@ from airtoll.study.labs import lab_entry
 from airtoll.study.load import Study, dotted
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import in_utf8, one_line
-from airtoll.study.security import cipher_entry
+from airtoll.study.security import is_enhanced
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 
@@ -348,7 +348,7 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S) -> float:
 
 def _cpu_probe_s(cell: Cell) -> float:
     # In a cell with lanes, the probe also measures the lanes as printed.
-    return 2 * CPU_PROBE_S if cipher_entry(cell.security).is_enhanced else CPU_PROBE_S
+    return 2 * CPU_PROBE_S if is_enhanced(cell.security) else CPU_PROBE_S
 
 
 def measures(probe: str, cell: Cell) -> bool:

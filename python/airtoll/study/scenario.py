@@ -7,7 +7,6 @@ has the standard's tables.
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import ValidationError
@@ -17,7 +16,7 @@ from airtoll.study import cell, factors, quantity
 from airtoll.study.contract import KEYS, MEDIUM_KEYS, model_of
 from airtoll.study.labs import lab_entry
 from airtoll.study.link import LinkSettings, Settings
-from airtoll.study.phys import PHYS, is_implying_streams
+from airtoll.study.phys import PHYS, is_implying_streams, newest_non_ht
 from airtoll.study.quantity import RATE
 from airtoll.study.security import READY_MADE, ReadyMade, Security
 from airtoll.study.values import (
@@ -110,7 +109,7 @@ class Scenario(_Keys):
 
     def _fall_back(self, words: dict[str, Any], rate: str) -> str:
         """Turn an HT or VHT link into the legacy link that stations with WEP or TKIP use, and return its rate."""
-        words["phy"] = "erp" if words.pop("band", None) == "2.4 GHz" else "ofdm"
+        words["phy"] = newest_non_ht(self.phy, words.pop("band", PHYS[self.phy].bands[0]))
         words |= {"bandwidth": 20, "gi": "long", "streams": 1}
         for of_ht in ("ampdu", "amsdu"):
             words.pop(of_ht, None)
@@ -122,16 +121,9 @@ class Scenario(_Keys):
         return json.dumps(self.wire(), separators=(",", ":"))
 
 
-@cache
 def is_without_ht(phy: str, security: Security) -> bool:
-    """Whether a station with this security level must not use this HT or VHT PHY, according to the medium."""
-    if not PHYS[phy].is_ht:
-        return False
-    try:
-        _rust.check_scenario(Scenario(phy=phy, security=READY_MADE[security].cipher).to_json())
-    except ValueError:
-        return True
-    return False
+    """Whether a station with this security level must not use this PHY, because it is HT or later."""
+    return PHYS[phy].is_ht and not READY_MADE[security].suite.is_current
 
 
 _LEGACY_RATES: Final = (6, 12, 18, 24, 36, 48, 54, 54)

@@ -6,11 +6,11 @@ profiles without these keys, and `SecurityProfile.on` derives the rest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, Protocol, get_args
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from airtoll import _rust
 from airtoll.study.quantity import one_of, show
 from airtoll.study.values import (
     FORGEABLE,
@@ -27,88 +27,46 @@ from airtoll.study.values import (
     switch,
 )
 
-KeyManagement = Literal[
-    "wpa-psk",
-    "wpa-psk-sha256",
-    "sae",
-    "sae-ext-key",
-    "owe",
-    "wpa-eap",
-    "wpa-eap-sha256",
-    "wpa-eap-suite-b-192",
-]
+SUITES: Final[Mapping[str, _rust.Suite]] = {suite.word: suite for suite in _rust.suites() if not suite.is_bip}
+"""`open` and every cipher suite of data frames by its level, with the facts that Rust declares."""
+
+CIPHERS: Final[Mapping[str, _rust.Suite]] = {
+    suite.word: suite
+    for suite in sorted(SUITES.values(), key=lambda suite: suite.strength)
+    if suite.wpa  # not open
+}
+"""The cipher suites, the weakest first."""
+
+AKMS: Final[Mapping[str, _rust.Akm]] = {akm.word: akm for akm in _rust.akms()}
 """Key managements with hostapd's names. If a network can combine two of them, the stronger one is later."""
 
-Cipher = Literal[
-    "wep40",
-    "wep104",
-    "tkip",
-    "ccmp",
-    "gcmp",
-    "ccmp256",
-    "gcmp256",
-    "enhanced1",
-    "enhanced2",
-    "enhanced4",
-    "enhanced8",
-]
-"""Cipher suites of data frames, the weakest first, with hostapd's names where they exist; enhancedN is Enhanced CCMP
-with N lanes."""
+
+def scheme(suite: _rust.Suite) -> str:
+    """The title of a suite without its variant: "Enhanced CCMP" for "Enhanced CCMP, 1 lane"."""
+    return suite.title.partition(", ")[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CipherEntry:
-    """The properties of a cipher that code relies on instead of its name."""
-
-    is_wep: bool = False  # a key that stations are given, as hexadecimal digits
-    is_enhanced: bool = (
-        False  # Enhanced CCMP, which only airtoll has: sealed on hosts if `crypto_at` is by-suite
-    )
-    has_handshake: bool = True  # a key management agrees on the keys
-    protects_management: bool = True  # management frames and beacons can be protected
-    with_ht: bool = True  # allowed with HT and later PHYs (IEEE Std 802.11-2020, 12.6.3)
-
-    @property
-    def combines(self) -> bool:
-        """Whether a network can have the cipher beside others."""
-        return not (self.is_wep or self.is_enhanced)
-
-
-_WEP: Final = CipherEntry(is_wep=True, has_handshake=False, protects_management=False, with_ht=False)
-
-CIPHERS: Final[Mapping[str, CipherEntry]] = {
-    "open": CipherEntry(has_handshake=False, protects_management=False),
-    **dict.fromkeys(get_args(Cipher), CipherEntry()),
-    **dict.fromkeys(("wep40", "wep104"), _WEP),
-    "tkip": CipherEntry(protects_management=False, with_ht=False),
-    **dict.fromkeys(("enhanced1", "enhanced2", "enhanced4", "enhanced8"), CipherEntry(is_enhanced=True)),
-}
-"""`open` and every cipher by its level."""
-
-
-def cipher_entry(level: str) -> CipherEntry:
-    """The properties of a cipher; the defaults for a level that is the name of a profile and of no cipher."""
-    return CIPHERS.get(level, CipherEntry())
+def is_enhanced(level: str) -> bool:
+    """Whether a level is Enhanced CCMP, which only airtoll has: sealed on hosts if `crypto_at` is by-suite."""
+    return level in SUITES and SUITES[level].lanes is not None
 
 
 ManagementFrameProtection = Literal["disabled", "optional", "required"]
 Eap = Literal["tls", "peap", "ttls"]
 EapServer = Literal["hostapd", "freeradius"]
 
-EAP: Final[frozenset[KeyManagement]] = frozenset({"wpa-eap", "wpa-eap-sha256", "wpa-eap-suite-b-192"})
-"""The key managements whose keys come from an authentication server, by 802.1X."""
+WITH_PASSPHRASE: Final = frozenset({"psk", "sae"})
+"""The exchanges of key managements whose keys come from a passphrase."""
 
-SAE: Final[frozenset[KeyManagement]] = frozenset({"sae", "sae-ext-key"})
-"""The key managements of WPA3-Personal."""
-
-NEED_PROTECTION: Final[frozenset[KeyManagement]] = SAE | {"owe", "wpa-eap-suite-b-192"}
-"""The key managements that require protected management frames (WPA3 Specification 3.1; RFC 8110, 4.5)."""
-
-
-KeyManagements = Annotated[KeyManagement | tuple[KeyManagement, ...], *names_of(get_args(KeyManagement))]
+KeyManagements = Annotated[str | tuple[str, ...], *names_of(tuple(AKMS))]
 """One key management, or those of a network in transition mode."""
 
-Ciphers = Annotated[Cipher | tuple[Cipher, ...], *names_of(get_args(Cipher))]
+Ciphers = Annotated[str | tuple[str, ...], *names_of(tuple(CIPHERS))]
+
+_DEFAULT: Final = "ccmp"
+_DEFAULTS: Final = ", or ".join(
+    [_DEFAULT, *(f"{akm.pairwise} for {akm.word}" for akm in AKMS.values() if akm.pairwise)]
+)
 
 _GROUPS: Final = (19, 20, 21)  # NIST P-256, P-384 and P-521
 
@@ -129,17 +87,16 @@ class SecurityProfile(BaseModel):
     title: Title | None = Field(default=None, description="Text that explains the profile in reports.")
     wpa_key_mgmt: KeyManagements | None = Field(
         default=None,
-        description=f"Key management: {one_of(get_args(KeyManagement))}; a list for transition mode.",
+        description=f"Key management: {one_of(tuple(AKMS))}; a list for transition mode.",
     )
     pairwise: Ciphers | None = Field(
         default=None,
-        description=f"Cipher of data frames: {one_of(get_args(Cipher))}, or a list; default: ccmp, or gcmp256 for "
-        "wpa-eap-suite-b-192.",
+        description=f"Cipher of data frames: {one_of(tuple(CIPHERS))}, or a list; default: {_DEFAULTS}.",
     )
     wpa: Annotated[int, *integer(1, 3)] | None = Field(
         default=None, description="Protocols: 1 is WPA, 2 is RSN (WPA2 and WPA3), 3 is both."
     )
-    group: Annotated[Cipher, *name_of(Cipher)] | None = Field(
+    group: Annotated[str, *key_of(CIPHERS)] | None = Field(
         default=None, description="Cipher of group addressed frames; default: the weakest pairwise cipher."
     )
     ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = Field(
@@ -174,31 +131,41 @@ class SecurityProfile(BaseModel):
     )
 
     @property
-    def akms(self) -> tuple[KeyManagement, ...]:
+    def akms(self) -> tuple[str, ...]:
         """The key managements that the profile sets; empty if it sets none."""
         return _listed(self.wpa_key_mgmt)
 
     @property
-    def akm(self) -> KeyManagement | None:
+    def akm(self) -> str | None:
         """The strongest key management, which stations choose; None if the profile sets none."""
-        return max(self.akms, key=get_args(KeyManagement).index, default=None)
+        return max(self.akms, key=tuple(AKMS).index, default=None)
 
     @property
-    def ciphers(self) -> tuple[Cipher, ...]:
+    def exchanges(self) -> frozenset[str]:
+        """Where the keys come from: psk, sae, owe or eap; empty if the profile sets no key management."""
+        return frozenset(AKMS[akm].exchange for akm in self.akms)
+
+    @property
+    def is_cnsa(self) -> bool:
+        """Whether a key management requires the suites of CNSA (WPA3-Enterprise 192-bit mode)."""
+        return any(AKMS[akm].pairwise for akm in self.akms)
+
+    @property
+    def ciphers(self) -> tuple[str, ...]:
         """The pairwise ciphers; empty for an open network."""
         if self.pairwise is None and self.wpa_key_mgmt is not None:
-            return ("gcmp256",) if "wpa-eap-suite-b-192" in self.akms else ("ccmp",)
+            return (next((only for akm in self.akms if (only := AKMS[akm].pairwise)), _DEFAULT),)
         return _listed(self.pairwise)
 
     @property
     def cipher(self) -> str:
-        """The level of the strongest pairwise cipher, which stations choose: `open` or a name of `Cipher`."""
+        """The level of the strongest pairwise cipher, which stations choose: `open` or one of `CIPHERS`."""
         return max(self.ciphers, key=_STRENGTH, default="open")
 
     @property
-    def entry(self) -> CipherEntry:
-        """The properties of `cipher`."""
-        return CIPHERS[self.cipher]
+    def suite(self) -> _rust.Suite:
+        """The facts of `cipher`."""
+        return SUITES[self.cipher]
 
     def words(self) -> str:
         """The keys that have a value, in one line: "wpa_key_mgmt sae, pairwise ccmp"."""
@@ -214,7 +181,7 @@ class SecurityProfile(BaseModel):
 
         `link` supplies the keys of [link] that the profile does not set; hostapd's rules derive the others.
         """
-        if not self.entry.has_handshake:
+        if not self.suite.has_handshake:
             own = {"pairwise": self.ciphers, "ieee80211w": "disabled", "beacon_prot": False}
             return self.model_copy(update=own)
         akms = self.akms or _listed(link.wpa_key_mgmt) or ("wpa-psk",)
@@ -226,17 +193,18 @@ class SecurityProfile(BaseModel):
             "ieee80211w": "disabled",
             "beacon_prot": False,
         }
-        if self.entry.protects_management:
-            needs = [akm in NEED_PROTECTION for akm in akms]
+        if self.suite.is_current:
+            needs = [AKMS[akm].requires_mfp for akm in akms]
             derived = "required" if all(needs) else "optional" if any(needs) else "disabled"
             own["ieee80211w"] = self.ieee80211w or link.ieee80211w or derived
             own["beacon_prot"] = bool(link.beacon_prot if self.beacon_prot is None else self.beacon_prot)
-        if SAE & set(akms):
+        exchanges = {AKMS[akm].exchange for akm in akms}
+        if "sae" in exchanges:
             own["sae_pwe"] = 1 if self.sae_pwe is None else self.sae_pwe
             own["sae_groups"] = self.sae_groups or (GROUP,)
-        if "owe" in akms:
+        if "owe" in exchanges:
             own["owe_group"] = self.owe_group or GROUP
-        if EAP & set(akms):
+        if "eap" in exchanges:
             own["eap"] = self.eap or "tls"
             own["eap_server"] = self.eap_server or "hostapd"
         return self.model_copy(update=own)
@@ -246,7 +214,7 @@ class LinkKeys(Protocol):
     """The settings of [link] that a profile can also set."""
 
     @property
-    def wpa_key_mgmt(self) -> KeyManagement | tuple[KeyManagement, ...] | None:
+    def wpa_key_mgmt(self) -> str | tuple[str, ...] | None:
         """As in `SecurityProfile`, like the other keys."""
         ...
 
@@ -258,7 +226,7 @@ class LinkKeys(Protocol):
 
 
 OF_LINK: Final = ("wpa_key_mgmt", "ieee80211w", "beacon_prot")
-_STRENGTH: Final = get_args(Cipher).index
+_STRENGTH: Final = tuple(CIPHERS).index
 GROUP: Final = 19
 """The group that every station with SAE or OWE supports (IEEE Std 802.11-2020, 12.4.4.1; RFC 8110, 4.3)."""
 
@@ -273,24 +241,16 @@ def _word(value: Any) -> str:
     return " and ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)
 
 
-def _protocols(ciphers: Sequence[Cipher]) -> int:
-    """The value of hostapd's `wpa`: TKIP is WPA, every other cipher is RSN."""
-    return (1 if "tkip" in ciphers else 0) + (2 if set(ciphers) - {"tkip"} else 0)
+def _protocols(ciphers: Sequence[str]) -> int:
+    """The value of hostapd's `wpa`: the sum of WPA and RSN."""
+    return sum({CIPHERS[cipher].wpa for cipher in ciphers})
 
 
 READY_MADE: Final[Mapping[str, SecurityProfile]] = {
     "open": SecurityProfile(),
-    "wep40": SecurityProfile(title="WEP-40", pairwise="wep40"),
-    "wep104": SecurityProfile(title="WEP-104", pairwise="wep104"),
-    "tkip": SecurityProfile(title="TKIP", pairwise="tkip"),
-    "ccmp": SecurityProfile(title="CCMP", pairwise="ccmp"),
-    "ccmp256": SecurityProfile(title="CCMP-256", pairwise="ccmp256"),
-    "gcmp": SecurityProfile(title="GCMP", pairwise="gcmp"),
-    "gcmp256": SecurityProfile(title="GCMP-256", pairwise="gcmp256"),
-    "enhanced1": SecurityProfile(title="Enhanced CCMP, 1 lane", pairwise="enhanced1"),
-    "enhanced2": SecurityProfile(title="Enhanced CCMP, 2 lanes", pairwise="enhanced2"),
-    "enhanced4": SecurityProfile(title="Enhanced CCMP, 4 lanes", pairwise="enhanced4"),
-    "enhanced8": SecurityProfile(title="Enhanced CCMP, 8 lanes", pairwise="enhanced8"),
+    **{
+        name: SecurityProfile(title=suite.title, pairwise=name) for name, suite in SUITES.items() if suite.wpa
+    },
     "sae": SecurityProfile(title="SAE", wpa_key_mgmt="sae", pairwise="ccmp", ieee80211w="required"),
     "owe": SecurityProfile(title="OWE", wpa_key_mgmt="owe", pairwise="ccmp", ieee80211w="required"),
     "wpa3-transition": SecurityProfile(
@@ -377,46 +337,52 @@ def faults(profile: SecurityProfile, link: LinkKeys) -> Iterator[Fault]:
     given = [name for name in profile.model_dump(exclude_none=True) if name not in ("title", "pairwise")]
     if not ciphers:
         yield None, "protects nothing: set wpa_key_mgmt or pairwise"
-    elif len(ciphers) > 1 and (alone := [cipher for cipher in ciphers if not CIPHERS[cipher].combines]):
+    elif len(ciphers) > 1 and (alone := [cipher for cipher in ciphers if not _combines(CIPHERS[cipher])]):
         yield "pairwise", f"{alone[0]} must be the only cipher"
-    elif profile.entry.is_wep and given:
+    elif profile.suite.is_wep and given:
         yield given[0], f"does not apply to {profile.cipher}, which has no key management"
     of_frames = [name for name in ("ieee80211w", "beacon_prot") if name in given]
-    if profile.cipher == "tkip" and of_frames:
-        yield of_frames[0], "does not apply to tkip, which protects only data frames"
+    if profile.suite.has_handshake and not profile.suite.is_current and of_frames:
+        yield of_frames[0], f"does not apply to {profile.cipher}, which protects only data frames"
     if profile.group is not None and any(_STRENGTH(profile.group) > _STRENGTH(cipher) for cipher in ciphers):
         yield (
             "group",
             f"{profile.group} is stronger than a pairwise cipher, so some stations may not support it",
         )
-    if profile.wpa == 1 and set(akms) - {"wpa-psk", "wpa-eap"}:
-        yield "wpa", "1 supports only wpa_key_mgmt wpa-psk and wpa-eap"
-    kinds = {KEYS_FROM.get(akm, "a passphrase") for akm in akms}
+    if profile.wpa == 1 and not all(AKMS[akm].is_in_wpa for akm in akms):
+        of_wpa = [akm.word for akm in AKMS.values() if akm.is_in_wpa]
+        yield "wpa", f"1 supports only wpa_key_mgmt {' and '.join(of_wpa)}"
+    kinds = {_keys_from(AKMS[akm]) for akm in akms}
     if len(kinds) > 1:
         yield "wpa_key_mgmt", f"{' and '.join(akms)} cannot be combined: {' and '.join(sorted(kinds))}"
-    for name, of in _ONLY_WITH.items():
-        if name in given and not of & set(akms):
-            yield name, f"requires wpa_key_mgmt {one_of(sorted(of))}"
-    if profile.sae_pwe == 0 and "sae-ext-key" in akms:
-        yield "sae_pwe", "0 is not allowed with sae-ext-key, which requires hash-to-element: use 1 or 2"
+    for name, exchange in _ONLY_WITH.items():
+        if name in given and all(AKMS[akm].exchange != exchange for akm in akms):
+            having = [akm.word for akm in AKMS.values() if akm.exchange == exchange]
+            yield name, f"requires wpa_key_mgmt {one_of(having)}"
+    of_group = [akm for akm in akms if AKMS[akm].exchange == "sae" and AKMS[akm].has_hash_of_group]
+    if profile.sae_pwe == 0 and of_group:
+        yield "sae_pwe", f"0 is not allowed with {of_group[0]}, which requires hash-to-element: use 1 or 2"
 
 
-KEYS_FROM: Final[Mapping[str, str]] = {
-    "owe": "no secret",
-    "wpa-eap": "802.1X",
-    "wpa-eap-sha256": "802.1X",
-    "wpa-eap-suite-b-192": "802.1X with CNSA suites",
+def _combines(suite: _rust.Suite) -> bool:
+    """Whether a network can have the suite beside others."""
+    return not suite.is_wep and suite.lanes is None
+
+
+def _keys_from(akm: _rust.Akm) -> str:
+    """The source of the keys. A network has a single source."""
+    source = {"owe": "no secret", "eap": "802.1X"}.get(akm.exchange, "a passphrase")
+    return f"{source} with CNSA suites" if akm.pairwise else source
+
+
+_ONLY_WITH: Final = {
+    "sae_pwe": "sae",
+    "sae_groups": "sae",
+    "owe_group": "owe",
+    "eap": "eap",
+    "eap_server": "eap",
 }
-"""The source of the keys, if it is not a passphrase. A network has a single source."""
-
-_ONLY_WITH: Final[Mapping[str, frozenset[KeyManagement]]] = {
-    "sae_pwe": SAE,
-    "sae_groups": SAE,
-    "owe_group": frozenset({"owe"}),
-    "eap": EAP,
-    "eap_server": EAP,
-}
-"""Keys that apply only to some key managements."""
+"""Keys that apply only to key managements with this exchange."""
 
 
 def in_order(levels: Iterable[str], own: Iterable[str] = ()) -> tuple[str, ...]:

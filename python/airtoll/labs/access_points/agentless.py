@@ -16,6 +16,7 @@ from airtoll.documents import read_json
 from airtoll.errors import AirtollError
 from airtoll.host import last_words
 from airtoll.labs.network import channel_mhz
+from airtoll.study.security import CIPHERS
 
 
 class NotJoinedError(AirtollError):
@@ -51,12 +52,9 @@ _AKM_OF_WINDOWS: Final[Mapping[str, str | None]] = {
 
 _CIPHER_OF_WINDOWS: Final[Mapping[str, str]] = {
     "None": "open",
-    "TKIP": "tkip",
-    "CCMP": "ccmp",
-    "CCMP-256": "ccmp256",
-    "GCMP": "gcmp",
-    "GCMP-256": "gcmp256",
+    **{suite.hostapd: word for word, suite in CIPHERS.items() if suite.hostapd and not suite.is_wep},
 }
+"""Ciphers by the words of Windows, which spells them like hostapd."""
 
 
 class _Network(BaseModel):

@@ -11,6 +11,7 @@ from airtoll.agent.processes import AgentProcess
 from airtoll.host import last_words
 from airtoll.labs.network import Network
 from airtoll.study.phys import PHYS
+from airtoll.study.security import scheme
 
 _NO_CONNECTION: Final = 255
 _RADAR: Final = range(52, 145)
@@ -19,14 +20,18 @@ _RADAR: Final = range(52, 145)
 
 def obstacle(network: Network) -> str | None:
     """Return why no kind of access point that airtoll drives can offer the network, or None."""
-    if network.profile.entry.is_enhanced:
-        return f"security '{network.level}': no access point has Enhanced CCMP; lab air has it"
+    if network.profile.suite.hostapd is None:
+        return (
+            f"security '{network.level}': no access point has {scheme(network.profile.suite)}; lab air has it"
+        )
     if network.channel in _RADAR:
         return f"channel {network.channel} is subject to radar detection: use a channel from 36 to 48 or from 149"
-    phy, band = PHYS[network.phy], "2.4 GHz" if network.channel <= 14 else "5 GHz"
-    if band not in phy.bands:
-        return f"channel {network.channel} is in the {band} band, which phy {network.phy} does not have"
-    if phy.is_ht and not network.profile.entry.with_ht:
+    phy = PHYS[network.phy]
+    if network.band not in phy.bands:
+        return (
+            f"channel {network.channel} is in the {network.band} band, which phy {network.phy} does not have"
+        )
+    if phy.is_ht and not network.profile.suite.is_current:
         return (
             f"security '{network.level}': access points turn phy {network.phy} off with WEP and TKIP "
             "(IEEE Std 802.11-2020, 12.6.3): use phy ofdm or erp"

@@ -25,6 +25,8 @@ from airtoll.labs.access_points import base
 from airtoll.labs.access_points.openwrt_guard import Guard, Heartbeat, Router
 from airtoll.labs.journal import HostChange, HostJournal
 from airtoll.labs.network import Network
+from airtoll.study.phys import PHYS
+from airtoll.study.security import AKMS, SUITES
 
 CONFIG: Final = "/etc/config/wireless"
 OWN: Final = "airtoll"
@@ -76,18 +78,12 @@ _BY_OTHERS: Final = (
 )
 """Options of a network that change its security, which a change removes."""
 
-_SUFFIXES: Final[Mapping[frozenset[str], str]] = {
-    frozenset({"tkip"}): "+tkip",
-    frozenset({"tkip", "ccmp"}): "+tkip+ccmp",
-    frozenset({"ccmp"}): "+ccmp",
-    frozenset({"ccmp256"}): "+ccmp256",
-    frozenset({"gcmp"}): "+gcmp",
-    frozenset({"gcmp256"}): "+gcmp256",
-}
-"""The end of the option `encryption` (wireless_vif_parse_encryption in OpenWrt's netifd-wireless.sh)."""
+_NAMED: Final = [
+    [word] for word in {akm.exchange: akm.word for akm in reversed(tuple(AKMS.values()))}.values()
+]
+"""The key managements that the option `encryption` names: the first of each exchange, alone."""
 
 _PSK: Final = {1: "psk", 2: "psk2", 3: "psk-mixed"}
-_PSKS: Final = frozenset({"wpa-psk", "wpa-psk-sha256"})
 
 Options = dict[str, str | list[str]]
 
@@ -344,18 +340,18 @@ def _band(radio: Options) -> str | None:
 
 
 def _band_of(network: Network) -> str:
-    return "5g" if network.channel_mhz > 5000 else "2g"
+    return f"{network.band[0]}g"
 
 
 def _obstacles(network: Network) -> Iterator[str]:
     profile, level = network.profile, f"security '{network.level}'"
     if network.bandwidth_mhz not in _WIDTHS_MHZ:
         yield f"bandwidth '{network.bandwidth_mhz} MHz': OpenWrt supports 20, 40 and 80 MHz"
-    if network.phy == "dsss":
-        yield "phy 'dsss': OpenWrt cannot disable the rates of 802.11g"
+    if PHYS[network.phy].is_dsss:
+        yield f"phy '{network.phy}': OpenWrt cannot disable the rates of 802.11g"
     if profile.eap is not None:
         yield f"{level}: airtoll does not set up 802.1X on OpenWrt: use an access point of kind hook"
-    if profile.akms and frozenset(profile.ciphers) not in _SUFFIXES:
+    if len(profile.ciphers) > 1 and not all(SUITES[cipher].is_in_wpa for cipher in profile.ciphers):
         yield f"{level}: OpenWrt cannot combine the ciphers {', '.join(profile.ciphers)}"
 
 
@@ -377,18 +373,18 @@ def parse(text: str) -> dict[str, Options]:
 def encryption(network: Network) -> str:
     """The value of the option `encryption`."""
     profile = network.profile
-    akms = set(profile.akms)
-    if profile.entry.is_wep:
+    if profile.suite.is_wep:
         return "wep-open"
-    if not akms:
+    if not profile.akms:
         return "none"
-    if "owe" in akms:
+    if "owe" in profile.exchanges:
         kind = "owe"
-    elif akms <= _PSKS:
-        kind = _PSK[profile.wpa or 2]
+    elif "sae" in profile.exchanges:
+        kind = "sae-mixed" if "psk" in profile.exchanges else "sae"
     else:
-        kind = "sae-mixed" if akms & _PSKS else "sae"
-    return f"{kind}{_SUFFIXES[frozenset(profile.ciphers)]}"
+        kind = _PSK[profile.wpa or 2]
+    # wireless_vif_parse_encryption in OpenWrt's netifd-wireless.sh
+    return "+".join([kind, *sorted(profile.ciphers, key=lambda cipher: SUITES[cipher].strength)])
 
 
 def _of_network(network: Network) -> Options:
@@ -401,7 +397,7 @@ def _of_network(network: Network) -> Options:
         "encryption": encryption(network),
         "wmm": str(int(network.qos)),
     }
-    if profile.entry.is_wep:
+    if profile.suite.is_wep:
         return {**options, "key": "1", "key1": network.secret}
     if profile.akms:
         options["ieee80211w"] = str(hostapd.words(network)["ieee80211w"])
@@ -416,10 +412,8 @@ def _lines(network: Network) -> Iterator[str]:
     """Lines of hostapd.conf for settings that have no option of OpenWrt, or whose option includes other settings."""
     profile, words = network.profile, hostapd.words(network)
     # OpenWrt adds WPA-PSK-SHA256 to WPA-PSK if management frames are protected.
-    is_exact = profile.akms in (("sae",), ("owe",)) or (
-        profile.akms == ("wpa-psk",) and profile.ieee80211w == "disabled"
-    )
-    if profile.akms and not is_exact:
+    is_added = "psk" in profile.exchanges and profile.ieee80211w != "disabled"
+    if profile.akms and (is_added or [*profile.akms] not in _NAMED):
         yield f"wpa_key_mgmt={words['wpa_key_mgmt']}"
     for name in ("group_cipher", "sae_pwe", "sae_groups", "owe_groups"):
         if name in words:
@@ -430,14 +424,14 @@ def _lines(network: Network) -> Iterator[str]:
 
 def _of_radio(network: Network) -> Options:
     """The options of the section `wifi-device`."""
-    prefix = {"ht": "HT", "vht": "VHT"}.get(network.phy)
+    phy = PHYS[network.phy]
     short = str(int(network.gi == "short"))
     options: Options = {
         "disabled": "0",
         "channel": str(network.channel),
-        "htmode": "NOHT" if prefix is None else f"{prefix}{network.bandwidth_mhz}",
+        "htmode": f"{phy.label}{network.bandwidth_mhz}" if phy.is_ht else "NOHT",
         "beacon_int": str(network.beacon_interval_tu),
-        **{f"short_gi_{width}": short for width in _WIDTHS_MHZ if prefix is not None},
+        **{f"short_gi_{width}": short for width in _WIDTHS_MHZ if phy.is_ht},
     }
     if network.country is not None:
         options["country"] = network.country

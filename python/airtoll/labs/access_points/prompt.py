@@ -4,19 +4,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from airtoll import _rust
 from airtoll.errors import StoppedError, UsageError
 from airtoll.labs.access_points import base
 from airtoll.labs.network import Network
-from airtoll.study.security import EAP, SAE, SecurityProfile
+from airtoll.study.phys import PHYS
+from airtoll.study.security import SUITES, SecurityProfile
 
-_CIPHERS: Final = {
-    "tkip": "TKIP",
-    "ccmp": "AES",
-    "ccmp256": "CCMP-256",
-    "gcmp": "GCMP",
-    "gcmp256": "GCMP-256",
-}
-_MODES: Final = {"dsss": "b only", "erp": "g only", "ofdm": "a only", "ht": "n", "vht": "ac"}
+_WEP_IV_BITS: Final = 24
 
 
 def ask_on_terminal(text: str) -> None:
@@ -78,36 +73,42 @@ def settings(network: Network) -> Iterator[tuple[str, str]]:
     profile = network.profile
     yield "Network name (SSID)", network.ssid
     yield "Security", security(profile)
-    if profile.entry.is_wep:
+    if profile.suite.is_wep:
         yield "WEP key 1", f"{network.secret} (hexadecimal)"
     if network.has_passphrase:
         yield "Password", "the passphrase in the inventory"
-    if profile.akms and profile.entry.protects_management:
+    if profile.akms and profile.suite.is_current:
         yield "Protected management frames", str(profile.ieee80211w)
-    yield "Wireless mode", _MODES.get(network.phy, network.phy)
+    yield "Wireless mode", _mode(PHYS[network.phy])
     yield "Channel", str(network.channel)
     yield "Channel width", f"{network.bandwidth_mhz} MHz"
     yield "Guard interval", network.gi
     yield "Beacon interval", f"{network.beacon_interval_tu} TU (often called ms)"
 
 
+def _mode(phy: _rust.Phy) -> str:
+    """The name of a PHY on the pages of access points: "ac", "g only"."""
+    name = phy.amendment.removeprefix("802.11")
+    return name if phy.is_ht else f"{name} only"
+
+
 def security(profile: SecurityProfile) -> str:
     """The name of the level on the pages of access points: "WPA2-Personal, AES"."""
-    akms = set(profile.akms)
-    if profile.entry.is_wep:
-        return f"WEP, {64 if profile.cipher == 'wep40' else 128} bits, open system"
-    if not akms:
+    exchanges = profile.exchanges
+    if profile.suite.is_wep:
+        return f"WEP, {8 * profile.suite.key_b + _WEP_IV_BITS} bits, open system"
+    if not profile.akms:
         return "none (open)"
-    ciphers = " and ".join(_CIPHERS[cipher] for cipher in profile.ciphers)
+    ciphers = " and ".join(SUITES[cipher].common for cipher in profile.ciphers)
     wpa = {1: "WPA", 2: "WPA2", 3: "WPA/WPA2"}[profile.wpa or 2]
-    if "owe" in akms:
+    if "owe" in exchanges:
         name = "Enhanced Open (OWE)"
-    elif "wpa-eap-suite-b-192" in akms:
+    elif profile.is_cnsa:
         name = "WPA3-Enterprise 192-bit"
-    elif EAP & akms:
+    elif "eap" in exchanges:
         name = f"{'WPA3' if profile.ieee80211w == 'required' else wpa}-Enterprise"
-    elif SAE & akms:
-        name = "WPA3-Personal" if akms <= SAE else "WPA2/WPA3-Personal"
+    elif "sae" in exchanges:
+        name = "WPA3-Personal" if exchanges == {"sae"} else "WPA2/WPA3-Personal"
     else:
         name = f"{wpa}-Personal"
     return f"{name}, {ciphers}"

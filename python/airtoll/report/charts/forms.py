@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Final, Literal
 
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.study.cell import Cell
-from airtoll.study.security import CIPHERS
 
 Axis = Literal["packet_size", "rate", "offered", "security"]
 
@@ -24,16 +22,6 @@ FEW: Final = 3
 
 SERIES_COLOURS: Final = ("#c27a00", "#2f6fb5", "#6d8f33", "#a13d63")
 """Colours of series that are not security levels; distinguishable on light and dark backgrounds."""
-
-
-_OTHERS: Final = 6
-"""The colours of the page for levels that are not open or a cipher."""
-
-
-def colour_names(levels: Iterable[str]) -> list[str]:
-    """The names of the levels' colours in the style sheet. Each cipher has its own; other profiles share a few."""
-    others = (f"other{number % _OTHERS + 1}" for number in count())
-    return [level if level in CIPHERS else next(others) for level in levels]
 
 
 def axis(data: ReportData) -> Axis:

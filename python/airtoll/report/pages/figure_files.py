@@ -2,16 +2,15 @@
 
 import re
 import textwrap
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from airtoll import extras
 from airtoll.durable import make_directory, publish, reporting
 from airtoll.errors import UsageError
-from airtoll.report.charts.forms import colour_names
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.section import Chart, Writer
+from airtoll.report.pages.colours import colour_names, colours
 from airtoll.report.parts import sections
 from airtoll.store.layout import check_target
 
@@ -24,8 +23,6 @@ TEXT_PX: Final = 10.67
 FONT: Final = "sans-serif"
 """The default font: Liberation Sans, which vl-convert has and which is as wide as Helvetica."""
 
-_STYLE = Path(__file__).parent / "templates" / "report.css"
-_COLOUR = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]+);")
 _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 _CHARACTER_PX: Final = 5.8  # the average width of a character of text
 _BESIDE_LEGEND_PX: Final = 110  # the axis, and the title of the legend
@@ -73,8 +70,8 @@ def _in_points(size: re.Match[str]) -> str:
 
 def still(data: ReportData, chart: Chart, font: str = FONT) -> dict[str, Any]:
     """The chart as a picture, with the width of a column and the page's colours for print."""
-    colours = [_colours()[f"level-{level}"] for level in colour_names(data.comparison.levels)]
-    ink, muted, line = (_colours()[name] for name in ("ink", "muted", "line"))
+    own = [colours()[f"level-{level}"] for level in colour_names(data.comparison.levels)]
+    ink, muted, line = (colours()[name] for name in ("ink", "muted", "line"))
     axis = {
         "domainColor": line,
         "gridColor": line,
@@ -88,7 +85,7 @@ def still(data: ReportData, chart: Chart, font: str = FONT) -> dict[str, Any]:
     config = {
         "background": "white",
         "font": font,
-        "range": {"category": colours, "ordinal": ["white", *colours[1:]]},
+        "range": {"category": own, "ordinal": ["white", *own[1:]]},
         "view": {"stroke": None},
         "axis": {**axis, "titleFontWeight": "normal", "labelLimit": 170},
         # A title that is wider than the plot extends to the left, below the labels of the rows.
@@ -133,9 +130,3 @@ def _legend_columns(spec: dict[str, Any]) -> int:
     ]
     widest_px = max((len(label) for label in labels), default=0) * _CHARACTER_PX
     return max(1, min(4, int((COLUMN_PX - _BESIDE_LEGEND_PX) / (widest_px + 32))))
-
-
-@cache
-def _colours() -> dict[str, str]:
-    """The page's print colours by name: the last definition of each colour in the style sheet."""
-    return dict(_COLOUR.findall(_STYLE.read_text(encoding="utf-8")))

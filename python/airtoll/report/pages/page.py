@@ -19,10 +19,10 @@ import jinja2
 from markupsafe import Markup
 
 from airtoll.errors import AirtollError
-from airtoll.report.charts.forms import colour_names
 from airtoll.report.material import facts, text
 from airtoll.report.material.data import ReportData, ReportRun
 from airtoll.report.material.section import Section
+from airtoll.report.pages.colours import colour_names
 from airtoll.report.parts import answer, sentences, stability
 from airtoll.study.factors import level_order
 from airtoll.study.quantity import in_utf8
