@@ -195,7 +195,7 @@ impl AccessPoint {
         let akm = association.map(|association| association.akm);
         let of_owe = match (&agreed, &self.network.security) {
             (Some(Agreed { of_owe, .. }), Some(security)) if akm == Some(Akm::Owe) => {
-                [&security.policy.element(), &of_owe[..]].concat()
+                [&security.policy.element()[..], of_owe].concat()
             }
             _ => Vec::new(),
         };

@@ -11,6 +11,7 @@ use wlan_rsn::{Akm, Pmk};
 use super::joins::Claimant;
 use super::lease::{Lease, Prefix};
 use super::pace::Liveness;
+use crate::plane::as_text;
 
 /// A station that has shown that it has the key.
 #[derive(Debug)]
@@ -66,11 +67,6 @@ pub struct MemberState {
     pub cipher: Suite,
     /// Its addresses.
     pub addresses: Vec<Prefix>,
-}
-
-/// Serialises an address as text.
-pub fn as_text<S: serde::Serializer>(address: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(address)
 }
 
 fn as_seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

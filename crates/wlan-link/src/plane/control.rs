@@ -51,7 +51,8 @@ pub struct StationState {
     pub packet_numbers_used: u64,
 }
 
-fn as_text<S: serde::Serializer>(address: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
+/// Serialises an address as text.
+pub fn as_text<S: serde::Serializer>(address: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(address)
 }
 

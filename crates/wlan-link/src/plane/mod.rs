@@ -51,7 +51,7 @@ pub(crate) mod wire;
 mod tests;
 
 pub use config::{Config, Transport};
-pub use control::{Handle, SendError, StationState};
+pub use control::{Handle, SendError, StationState, as_text};
 pub use counters::{InboundTotals, OutboundTotals, Totals};
 pub use endpoint::{ETHERTYPE, Endpoint};
 pub use link::Link;

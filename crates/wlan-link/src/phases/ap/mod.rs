@@ -32,7 +32,7 @@ use super::{Action, Credentials, Machine, Outcome, Phase, Settings, Traffic, sae
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
 /// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
-const BEACON_TU: u16 = 1000;
+pub(super) const BEACON_TU: u16 = 1000;
 /// Maximum time of each step of a join: SAE, the association after it, and the handshake with all its retries.
 const JOINING_FOR: Duration = Duration::from_secs(10);
 /// The same for a station that the authentication server has not accepted yet; longer than its conversation.

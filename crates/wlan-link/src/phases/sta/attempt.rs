@@ -99,16 +99,19 @@ impl Station {
         if heard.ssid != self.settings.common.ssid {
             return;
         }
-        match self.choose(
-            bssid,
-            endpoint,
-            timestamp_us,
-            frames::kind_of(elements),
-            &heard.security,
-        ) {
-            Ok(found) => self.authenticate(found, rng),
+        match self.choose(frames::kind_of(elements), &heard.security) {
+            Ok((association, network)) => {
+                let found = Found {
+                    bssid,
+                    endpoint,
+                    association,
+                    timestamp_us,
+                };
+                self.begin(found, network, rng);
+            }
             Err(_) if causes.contains(&Cause::Advertisement) => {}
             Err(why) => {
+                let place = (bssid, endpoint);
                 self.leave_alone(place, Cause::Advertisement, Prospect::Open, &why);
                 self.outbox
                     .log_limited(self.now, Phase::Discovery, Outcome::Failed, Some(bssid), why);

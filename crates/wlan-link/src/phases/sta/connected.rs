@@ -16,24 +16,26 @@ use crate::plane::{ControlFrame, Endpoint};
 impl Station {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
-        if !frame.protected && !self.is_from_access_point(frame.transmitter, frame.endpoint) {
+        // A sealed frame comes from the access point wherever it is now.
+        let Some(found) = self.found() else { return };
+        let endpoint = if frame.protected {
+            found.endpoint
+        } else {
+            frame.endpoint
+        };
+        if !self.is_from_access_point(frame.transmitter, endpoint) {
+            return;
+        }
+        if let State::Attempting { attempt, early, .. } = &mut self.state {
+            *early = attempt.is_associating().then(|| pdu.to_vec());
             return;
         }
         if let Some(Pdu::Eap(packet)) = Pdu::parse(pdu) {
-            return self.eap_packet(frame, packet, rng);
+            return self.eap_packet(packet, frame.protected, rng);
         }
         match &mut self.state {
-            State::Attempting {
-                found,
-                attempt,
-                early,
-            } if frame.transmitter == found.bssid && attempt.is_associating() => {
-                *early = Some(pdu.to_vec());
-            }
-            State::Proving { found, .. } if frame.transmitter == found.bssid => {
-                self.early_message(pdu, rng);
-            }
-            State::Joined(joined) if frame.transmitter == joined.found.bssid => {
+            State::Proving { .. } => self.early_message(pdu, rng),
+            State::Joined(joined) => {
                 if let (true, Some(session)) = (frame.protected, &mut joined.session) {
                     session.liveness.hear(now);
                 }

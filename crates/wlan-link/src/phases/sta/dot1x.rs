@@ -10,7 +10,6 @@ use wlan_frames::MacAddr;
 use wlan_rsn::{Pmk, pmkid};
 
 use super::{Action, Joined, Outcome, Phase, Prospect, Repeated, State, Station};
-use crate::plane::ControlFrame;
 
 /// Interval of EAPOL-Start while the access point sends no Request.
 const START_AGAIN: Duration = Duration::from_secs(1);
@@ -78,17 +77,10 @@ impl Station {
     }
 
     /// Processes an EAP packet of the access point. During a session, only sealed ones count.
-    pub(super) fn eap_packet(&mut self, frame: &ControlFrame, packet: &[u8], rng: &mut dyn CryptoRng) {
+    pub(super) fn eap_packet(&mut self, packet: &[u8], is_protected: bool, rng: &mut dyn CryptoRng) {
         let now = self.now;
         match &mut self.state {
-            State::Attempting {
-                found,
-                attempt,
-                early,
-            } if frame.transmitter == found.bssid && attempt.is_associating() => {
-                *early = Some(eapol::of_eap(packet));
-            }
-            State::Proving { found, .. } if frame.transmitter == found.bssid => {
+            State::Proving { found, .. } => {
                 let bssid = found.bssid;
                 self.converse(bssid, false, packet, rng);
             }
@@ -97,7 +89,7 @@ impl Station {
                 session: Some(session),
                 eap,
                 ..
-            }) if frame.transmitter == found.bssid && frame.protected => {
+            }) if is_protected => {
                 session.liveness.hear(now);
                 if let (None, Some(settings)) = (&eap, &self.settings.eap) {
                     *eap = Some(Box::new(Conversation::new(settings.clone(), now)));

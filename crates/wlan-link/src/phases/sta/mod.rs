@@ -29,11 +29,10 @@ use wlan_frames::management::{Management, reason};
 use wlan_rsn::{Association, Supplicant};
 
 use super::lease::Prefix;
-use super::members::as_text;
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Liveness, Steady};
 use super::{Action, Machine, Outcome, Phase, Settings, Traffic};
-use crate::plane::{ControlBody, ControlFrame, Endpoint};
+use crate::plane::{ControlBody, ControlFrame, Endpoint, as_text};
 use dot1x::Conversation;
 
 /// Retransmission interval of Probe Requests: initial value, which doubles up to the second value.

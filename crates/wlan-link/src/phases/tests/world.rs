@@ -12,7 +12,7 @@ use wlan_bss::Beacons;
 use wlan_bss::elements::of_request;
 use wlan_ciphers::PacketNumber;
 use wlan_frames::management::{Body, Management};
-use wlan_rsn::psk;
+use wlan_rsn::{Direction, psk};
 
 use wlan_eap::{Secret, peer};
 
