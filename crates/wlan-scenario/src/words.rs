@@ -186,6 +186,14 @@ words! {
         Lognormal = "lognormal",
     }
 
+    /// The processor of a card, whose cycles per octet are known. `sealing` has the cycles and their sources.
+    enum ProcessorKind {
+        Model = "model",
+        Mips24k = "mips-24k",
+        Mips1004k = "mips-1004k",
+        CortexA53 = "cortex-a53",
+    }
+
     /// How a station chooses its PHY rate.
     enum RateChoice {
         Fixed = "fixed",

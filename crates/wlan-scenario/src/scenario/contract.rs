@@ -14,8 +14,8 @@ use wlan_rsn::Akm;
 use super::{Words, phy_of};
 use crate::air::check_suite;
 use crate::words::{
-    FadingKind, Ieee80211w, Kind as TrafficKind, Level, Pacing, PathLossModel, Queue, RateChoice, Topology,
-    Transport, WakeUps, Word, Words as HasWords,
+    FadingKind, Ieee80211w, Kind as TrafficKind, Level, Pacing, PathLossModel, ProcessorKind, Queue,
+    RateChoice, Topology, Transport, WakeUps, Word, Words as HasWords,
 };
 
 /// One key.
@@ -472,6 +472,9 @@ pub const KEYS: &[Key] = &[
     key(SEALING, "processor_clock", quantity("CLOCK"),
         "Clock in MHz of the card's processor, whose cycle counts are modelled")
         .at("card").json("processor.clock_mhz").default("400 MHz").labs(AIR).requires(&[SEALED, MODELLED]),
+    key(SEALING, "processor_kind", word::<ProcessorKind>(),
+        "Kind of the card's processor, whose cycles per byte were measured, or model: {words}")
+        .at("card").json("processor.kind").default("model").labs(AIR).requires(&[SEALED, MODELLED]),
     key(SEALING, "host_frame", quantity("FRAME_TIME"),
         "Time in us that the host's CPU takes per frame to seal or open it, in virtual time")
         .at("host").json("processor.frame_us").requires(&[SEALED]),
