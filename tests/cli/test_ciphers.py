@@ -360,6 +360,40 @@ def test_an_order_within_the_spread_is_marked(theirs: tuple[float, tuple[float, 
     assert "| 4.80 | 2.1 |" in table  # half of the range between the quartiles, in percent of the median
 
 
+def test_the_speeds_of_a_device_become_the_settings_of_its_card(airtoll: Airtoll, tmp_path: Path) -> None:
+    """At 2 us and 8 ns per byte, 128 B take 3.024 us and 1500 B take 14 us."""
+    one = {"operation": "seal", "batch": 1, "keys": 1}
+    times = {128: 3.024, 1500: 14.0}
+    measurements = [
+        {
+            **measured(1.0, (1.0, 1.0), "airtoll").model_dump(mode="json"),
+            **one,
+            "suite": "ccmp",
+            "size_b": size_b,
+            "mix": None,
+            "gbit_per_s": 8e-3 * size_b / took_us,
+        }
+        for size_b, took_us in times.items()
+    ]
+    host = {
+        **dict.fromkeys(speed.BenchmarkHost.model_fields),
+        "airtoll_version": "0",
+        "architecture": "mips",
+        "backend": "portable",
+        "libraries": {},
+    }
+    file = tmp_path / "device.json"
+    file.write_text(json.dumps({"host": host, "complete": True, "measurements": measurements}))
+    done = airtoll("ciphers", "--card", str(file))
+    assert (done.returncode, done.stdout) == (
+        0,
+        '[link]\nprocessor_frame = "2 us"\nprocessor_byte = "8 ns"\n',
+    )
+    refused = airtoll("ciphers", "--card", str(file), "--suite", "gcmp")
+    assert refused.returncode == 2
+    assert "two sizes of gcmp, sealed one by one, are required" in one_line(refused)
+
+
 def test_without_cargo_a_checkout_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="cargo is missing, to build the comparison with OpenSSL"):

@@ -8,6 +8,7 @@ import itertools
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast
@@ -186,6 +187,22 @@ class Speeds(BaseModel):
     complete: bool  # false: interrupted before all cases were measured
     measurements: Annotated[tuple[SpeedMeasurement, ...], FailFast()]
     lanes: Annotated[tuple[LaneTimes, ...], FailFast()] = ()  # with paper-lanes
+
+
+def card_times(speeds: Speeds, suite: str) -> tuple[float, float]:
+    """The time to seal a frame of a suite one by one, as a line: us per frame, and ns per byte.
+
+    The line is that of airtoll's engine through all sizes. Raises UsageError without two sizes.
+    """
+    points = [
+        (each.size_b, 8 * each.size_b / each.gbit_per_s)
+        for each in speeds.measurements
+        if each.implementation == "airtoll" and each.suite == suite and each.way == ONE_BY_ONE and each.size_b
+    ]
+    if len({size_b for size_b, _ in points}) < 2:
+        raise UsageError(f"two sizes of {suite}, sealed one by one, are required; found {len(points)}")
+    slope, intercept = linear_regression(*zip(*points, strict=True))
+    return max(intercept, 0.0) / 1e3, slope
 
 
 def choose_backend(name: str | None = None) -> str:

@@ -459,6 +459,13 @@ def decrypt(
 @click.option(
     "--figure", type=DIRECTORY, metavar="FILE", help="Also plot speed over size: .svg, .png or .html."
 )
+@click.option(
+    "--card",
+    type=FILE,
+    metavar="FILE",
+    help="Measure nothing; print the settings of a card that seals frames at the speed in FILE, which --json printed "
+    "on a device. The suite is ccmp unless --suite names another one.",
+)
 def ciphers(
     suites: tuple[str, ...],
     sizes: tuple[str, ...],
@@ -466,10 +473,16 @@ def ciphers(
     as_json: bool,
     as_markdown: bool,
     figure: Path | None,
+    card: Path | None,
 ) -> None:
     """Measure how fast this machine protects frames, compared with OpenSSL and libipsec-mb (half a minute)."""
-    from airtoll.cli.ciphers import benchmark
+    from airtoll.cli.ciphers import benchmark, print_card
 
+    if card is not None:
+        if len(suites) > 1 or sizes or backend or as_json or as_markdown or figure:
+            raise UsageError("--card: only --suite may be given with it, once")
+        print_card(card, suites)
+        return
     benchmark(suites, sizes, backend, as_json=as_json, as_markdown=as_markdown, figure=figure)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -14,8 +15,10 @@ from airtoll.ciphers import speed
 from airtoll.ciphers.parts import PAPER_LANES, STANDARD, printed_lanes
 from airtoll.ciphers.peers import Peers, program
 from airtoll.ciphers.speed import BenchmarkHost, ProtectionMode, SpeedMeasurement, Speeds
+from airtoll.cli.base import echo
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
+from airtoll.documents import read_json
 from airtoll.errors import StoppedError, UsageError
 
 _WIDTH = 120  # of a table; without a terminal, rich would use 80
@@ -25,6 +28,21 @@ _ONE_SIZE_B = 1500
 _FEW_SIZES = 2  # with more sizes, every mode except the usual one is shown at one size
 _UNRESOLVED = "~"
 _NONE = "\N{EN DASH}"
+
+
+def print_card(file: Path, suites: Sequence[str]) -> None:
+    """Print the settings of [link] of a card with the speeds in the file, which --json printed."""
+    (suite,) = suites or ("ccmp",)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    speeds = read_json(TypeAdapter(Speeds), content, str(file))
+    try:
+        frame_us, byte_ns = speed.card_times(speeds, suite)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+    echo(f'[link]\nprocessor_frame = "{frame_us:.4g} us"\nprocessor_byte = "{byte_ns:.4g} ns"')
 
 
 def benchmark(
