@@ -1,7 +1,7 @@
 """Fit a card to each paper, and compare the signs of the predicted costs of security with the paper's claims.
 
-The fits are those of `airtoll studies card`. The signs are from lab sim: a claim agrees if the predicted change has the
-claimed sign, or, for a claim of equality, if it is within the claim's limit.
+The fits are those of `airtoll fit STUDY --vary forwarding+processor`. The signs are from lab sim: a claim agrees if the
+predicted change has the claimed sign, or, for a claim of equality, if it is within the claim's limit.
 """
 
 import json
@@ -26,6 +26,8 @@ from airtoll.store import Result
 
 FITTED_STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
 STUDIES = (*FITTED_STUDIES, "hayajneh-enhanced")
+METRIC_OPTIONS = [word for name in ("throughput", "rtt", "ftp_rate") for word in ("--metric", name)]
+"""The metrics that depend on the processor of a card."""
 
 
 def introduction() -> str:
@@ -47,7 +49,10 @@ def fits() -> str:
 
 def _fit(name: str) -> str:
     printed = subprocess.run(
-        [AIRTOLL, "studies", "card", name, "--json"], check=True, capture_output=True, text=True
+        [AIRTOLL, "fit", name, "--vary", "forwarding+processor", *METRIC_OPTIONS, "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     fit = json.loads(printed.stdout)
     fitted = {each["figure"]: each for each in fit["fitted"]}
@@ -56,13 +61,13 @@ def _fit(name: str) -> str:
         f"| {_error(fitted.get(each['figure']))} | {_error(each)} |"
         for each in sorted(fit["held_out"], key=lambda each: str(each["figure"]))
     ]
-    link = ", ".join(f"`{key}` {fit['link'][key]:g}" for key in FITTED if fit["link"].get(key))
-    rms = fit["rms_error_percent"]
+    link = ", ".join(f"`{key}` {fit['settings'][key]:g}" for key in FITTED if fit["settings"].get(key))
+    (best,) = fit["together"]
     return "\n".join(
         [
             f"## {name}\n",
-            f"Settings (us, ns per byte): {link}. Root mean square error: {rms['fitted']:.1f} % fitted, "
-            f"{rms['held_out']:.1f} % held out.\n",
+            f"Settings (us, ns per byte): {link}. Root mean square error: {best['error_percent']['rms']:.1f} % fitted, "
+            f"{best['held_out']['rms']:.1f} % held out.\n",
             "| figure | published | error, fitted | error, held out |",
             "|---|---:|---:|---:|",
             *rows,

@@ -7,6 +7,7 @@ import pytest
 from recorded_files import LEVELS, RECORDED, by_run
 
 from airtoll.errors import UsageError
+from airtoll.published import published
 from airtoll.report.material.data import ReportData
 from airtoll.store import Result
 from airtoll.store.importers import Given, import_files, read_table
@@ -74,7 +75,7 @@ def test_a_level_that_varies_in_the_study_must_be_given(tmp_path: Path) -> None:
 def test_the_report_has_the_figures_of_the_paper_and_the_model(tmp_path: Path) -> None:
     given = Given(JPERF, {"security": "ccmp", "stack": "ubuntu-13.04"})
     data = ReportData.of(imported(tmp_path / "result", given, study=TEPSIC))
-    assert data.publication == "tepsic-11n"
+    assert data.publication == published("tepsic-11n")
     assert data.cases
     without = ReportData.of(imported(tmp_path / "other", Given(JPERF, LEVELS)))
     assert without.publication is None
@@ -84,7 +85,7 @@ def test_the_report_has_the_figures_of_the_paper_and_the_model(tmp_path: Path) -
 def test_cells_with_unknown_rates_have_no_prediction(tmp_path: Path) -> None:
     given = Given(JPERF, {"security": "ccmp", "stack": "ubuntu-13.04", "rate": "auto"})
     data = ReportData.of(imported(tmp_path / "result", given, study=TEPSIC))
-    assert data.publication == "tepsic-11n"
+    assert data.publication == published("tepsic-11n")
     assert not data.expected
 
 

@@ -25,7 +25,7 @@ def test_bare_studies_lists_them_as_before(airtoll: Command) -> None:
 
 @pytest.mark.parametrize("study", names())
 def test_points_and_findings_are_printed(airtoll: Command, study: str) -> None:
-    status, out, _ = airtoll("studies", "published", study)
+    status, out, _ = airtoll("studies", "published", study, "--printed")
     assert status == 0
     publication = published(study)
     assert publication.title in out
@@ -43,7 +43,7 @@ def test_points_and_findings_are_printed(airtoll: Command, study: str) -> None:
     ],
 )
 def test_venue_year_and_doi_are_named_or_unknown(airtoll: Command, study: str, published_in: str) -> None:
-    _, out, _ = airtoll("studies", "published", study)
+    _, out, _ = airtoll("studies", "published", study, "--printed")
     authors = ", ".join(published(study).authors)
     assert out.splitlines()[1] == f"{authors}. {published_in}"
 
@@ -76,7 +76,7 @@ def test_the_csv_reads_back_as_the_points(airtoll: Command, study: str) -> None:
 
 
 def test_json_has_all_fields(airtoll: Command) -> None:
-    status, out, _ = airtoll("studies", "published", "kolahi-11n-udp", "--json")
+    status, out, _ = airtoll("studies", "published", "kolahi-11n-udp", "--printed", "--json")
     assert status == 0
     told = json.loads(out)
     publication = published("kolahi-11n-udp")
@@ -89,7 +89,7 @@ def test_json_has_all_fields(airtoll: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["kolahi-11"], "'kolahi-11' is not a publication; "),
+        (["kolahi-11"], "'kolahi-11' is neither a study nor a file; "),
         (["kolahi-11ac", "--csv", "--json"], "--csv and --json are mutually exclusive"),
     ],
 )

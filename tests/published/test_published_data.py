@@ -1,5 +1,6 @@
 """The published data use the words of study files, and every value has a unit and a place in its paper."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -7,8 +8,9 @@ from made_cell import make_cell
 from pydantic import ValidationError
 
 from airtoll.errors import UsageError
-from airtoll.published import METRICS, UNITS, Point, Publication, implied_points, names, published
+from airtoll.published import METRICS, UNITS, Condition, Point, Publication, implied_points, names, published
 from airtoll.published.publication import ComparisonClaim
+from airtoll.study import FACTORS, READY_MADE
 
 STUDIES = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
 each_study = pytest.mark.parametrize("study", STUDIES)
@@ -34,6 +36,22 @@ def test_every_point_has_a_place_and_a_unit_of_its_metric(study: str) -> None:
             assert UNITS[point.unit][0] == UNITS[METRICS[point.metric].unit][0]
         else:
             assert point.unit in ("%", "x")
+
+
+@each_study
+def test_places_of_papers_are_sections_and_paragraphs(study: str) -> None:
+    publication = published(study)
+    form = r"abstract|table [IVX]+|([^,]+), (paragraph|item|list item) [0-9a-z]+"
+    every = (*publication.points, *publication.operands, *publication.claims, *publication.notes)
+    assert [item.id for item in every if not re.fullmatch(form, item.place)] == []
+    levels = {item.condition.security for item in (*publication.points, *publication.operands)}
+    assert levels <= {None, *READY_MADE}
+    assert all(publication.authors)
+    assert publication.measured
+
+
+def test_a_condition_has_every_factor_of_a_study() -> None:
+    assert set(Condition.model_fields) == set(FACTORS)
 
 
 @each_study
@@ -105,10 +123,9 @@ SMALL = {
         ({"unit": "Mbps"}, "Mbps is not a unit of rtt"),
         ({"unit": "furlong"}, "'furlong' is not one of"),
         ({"metric": "speediness"}, "'speediness' is not one of"),
-        ({"value": 0.4}, "expected the printed digits"),
-        ({"value": "fast"}, "expected the printed digits"),
-        ({"place": "somewhere"}, "pattern"),
-        ({"condition": {"security": "wpa9"}}, "'wpa9' is not allowed"),
+        ({"value": 0.4}, "0.4 is not a printed number"),
+        ({"value": "fast"}, "'fast' is not a printed number"),
+        ({"condition": {"security": "WPA 9"}}, "'WPA 9' is not allowed"),
         ({"condition": {"rate": "55 Mbit/s"}}, "55 Mbit/s"),
         ({"colour": "red"}, "Extra inputs"),
         ({"unit": "ms", "change": "lower"}, "unit of a change must be % or x"),

@@ -144,7 +144,7 @@ def test_a_shipped_study_names_its_paper_and_was_known_without_the_key(
         line for line in path.read_text().splitlines(True) if not line.startswith("published = ")
     )
     data = kolahi(make, study=path.stem, study_text=before)
-    assert data.publication == path.stem
+    assert data.publication == published(path.stem)
     changed = before.replace("title = ", 'title = "Another" # ')
     assert replace(data, study_text=changed).publication is None
 
@@ -187,4 +187,4 @@ def test_a_change_is_compared_with_the_paired_ratio(make: Make) -> None:
     assert found is not None
     (line,) = [row for row in found.grid().rows if row[2].startswith("Jitter")]
     assert line[0] == "Figure 7"
-    assert line[3:] == ("+100 %", "+50.00 %", "\N{MINUS SIGN}25.0 %")
+    assert line[3:] == ("+100 %", "+50.00 %", "\N{MINUS SIGN}25.0 %", "not explained")

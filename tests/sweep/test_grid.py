@@ -151,7 +151,7 @@ def test_the_cells_of_a_grid_have_a_limit_of_memory(tmp_path: Path, monkeypatch:
     """Every cell repeats the matrix: a grid of 80 kB would take 20 GB."""
     monkeypatch.setattr(grid, "CELLS_MAX_B", 1 << 20)
     text = f"stations = 100\ntopology = 'stations'\nhears = {[[1] * 101] * 101}\nseed = '1..250000'"
-    with pytest.raises(UsageError, match="grid: its cells have more than 1 MiB: divide the grid$"):
+    with pytest.raises(UsageError, match=r"grid: its cells have more than 1 MiB: divide the grid$"):
         load(tmp_path, text)
 
 

@@ -33,7 +33,7 @@ class _Commands(PanelGroup):
     panels: ClassVar = {
         "Measure": ("doctor", "studies", "plan", "run", "lab", "hosts"),
         "Results": ("report", "compare", "gate", "verify", "import", "metrics"),
-        "Predict": ("model", "simulate", "sweep"),
+        "Predict": ("model", "simulate", "sweep", "fit"),
         "Frames": ("decrypt", "ciphers"),
         "Network": ("link",),
         "Hardware": ("rtl",),
@@ -60,6 +60,7 @@ class _Commands(PanelGroup):
 
 
 _STUDY_HELP: Final = "A study file, or the name of a study that `airtoll studies` lists."
+_PUBLISHED_HELP: Final = "A study with published figures: its file, or its name, such as kolahi-11ac."
 
 lab_option = click.option("--lab", metavar="LAB", help="Measure in this lab instead of the study's lab.")
 clock_option = click.option(
@@ -138,7 +139,7 @@ def doctor(host: str | None, inventory: Path | None, as_json: bool) -> int:
 @json_option
 @click.pass_context
 def studies(context: click.Context, as_json: bool) -> None:
-    """List the studies shipped with airtoll, or print the published figures of one."""
+    """List the studies shipped with airtoll, or print the published figures of a study."""
     if context.invoked_subcommand is None:
         from airtoll.cli.planning import list_studies
 
@@ -148,27 +149,50 @@ def studies(context: click.Context, as_json: bool) -> None:
 
 
 @studies.command("published")
-@click.argument("name", metavar="NAME", help="A published study, such as kolahi-11ac.")
+@click.argument("study", type=click.Path(readable=False), metavar="STUDY", help=_PUBLISHED_HELP)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the points as CSV.")
+@click.option(
+    "--printed", "printed_only", is_flag=True, help="Print only the publication, without simulation."
+)
 @json_option
-def print_publication(name: str, as_csv: bool, as_json: bool) -> None:
-    """Print the published figures of a study and the findings of recomputing them."""
+def print_publication(study: str, as_csv: bool, printed_only: bool, as_json: bool) -> None:
+    """Print the published figures of a study beside their simulation, and the findings of recomputing them.
+
+    The simulation is that of lab sim with the study's settings. "Explained by" names the mechanisms that lead from the
+    air alone to the published figure.
+    """
     from airtoll.cli.published import print_published
 
-    print_published(name, as_csv=as_csv, as_json=as_json)
+    print_published(study, as_csv=as_csv, as_json=as_json, printed_only=printed_only)
 
 
-@studies.command("card")
-@click.argument("name", metavar="NAME", help="A published study, such as kolahi-11ac.")
+@app.command()
+@click.argument("study", type=click.Path(readable=False), metavar="STUDY", help=_PUBLISHED_HELP)
+@click.option(
+    "--vary",
+    metavar="SETTING",
+    multiple=True,
+    help="A setting to fit: window, write_time, packet_time, forwarding, processor, queue or snr; may be given "
+    "repeatedly. A+B varies both only together.",
+    show_default="every setting that has an effect",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="METRIC",
+    multiple=True,
+    help="Fit only figures of this metric; may be given repeatedly.",
+)
 @json_option
-def print_card(name: str, as_json: bool) -> None:
-    """Fit the processor of wireless cards to the published figures of a study, by simulation.
+def fit(study: str, vary: tuple[str, ...], metrics: tuple[str, ...], as_json: bool) -> None:
+    """Fit settings of a study to its published figures, by simulation.
 
-    Half of the figures are fitted. The errors of the other half show how well the card explains the paper.
+    Prints which setting explains which figures, the settings that explain the figures together, and the errors at
+    figures that are held out of the fit.
     """
-    from airtoll.cli.card import print_card
+    from airtoll.cli.fitting import print_fit
 
-    print_card(name, as_json=as_json)
+    print_fit(study, vary, metrics, as_json=as_json)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any, Final
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
-from airtoll.published import published
+from airtoll.published import required_publication
 from airtoll.report.material import text
 from airtoll.store import RunRecord, default_directory
 from airtoll.store.importers import Given, given_level, import_files, levels_in_name, read_table
@@ -31,7 +31,9 @@ def import_into(
 ) -> None:
     """Write the result and print the run, the verdict and the origin of the levels of each test."""
     out = out or default_directory("import")
-    repeated = None if study is None else load_study(find_study(published(study).name))
+    repeated = None if study is None else load_study(find_study(study))
+    if repeated is not None:
+        required_publication(repeated)
     given = _with_security(_with_table(files, table), security)
     for_all = _distinct([given_level(level, "--level") for level in levels])
     given = [_with_levels(each, for_all) for each in given]

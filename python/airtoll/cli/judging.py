@@ -151,8 +151,9 @@ def gate(
 @click.option("--title", metavar="TITLE", help="Title of the result.")
 @click.option(
     "--study",
-    metavar="NAME",
-    help="A published study: reports compare the result with its paper. Its levels are the defaults of your files.",
+    metavar="STUDY",
+    help="A study with published figures, by file or name: reports compare the result with them. Its levels are the "
+    "defaults of your files.",
 )
 @click.option(
     "--security",

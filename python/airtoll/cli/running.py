@@ -23,6 +23,7 @@ from airtoll.labs import Lab, open_lab
 from airtoll.labs.inventory import digest
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
+from airtoll.published import publication_of
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.files import write_files
@@ -77,9 +78,11 @@ def perform(options: RunOptions) -> None:
     if options.resume and out is None:
         out = Path(options.study)
         study_text, plan = _stored(out, options)
+        figures = None
     else:
         study = load_study(find_study(options.study))
-        study_text, plan = study.text, _planned(console, study, options)
+        publication_of(study)  # refuses invalid figures before anything is measured
+        study_text, figures, plan = study.text, study.figures, _planned(console, study, options)
     with closing(open_lab(plan.runs[0].cell.lab, plan, options.inventory)) as lab:
         if options.pcap and (obstacle := lab.capture_obstacle()) is not None:
             raise UsageError(f"--pcap: {obstacle}")
@@ -87,10 +90,10 @@ def perform(options: RunOptions) -> None:
         check_ready(plan.runs, lab, probes)
         performer = _performer(plan, lab, probes, options)
         if options.resume and out is not None:
-            result = Result.resume(out, study_text, plan, allow_mixed=options.allow_mixed)
+            result = Result.resume(out, study_text, plan, figures=figures, allow_mixed=options.allow_mixed)
         else:
             directory = out or default_directory(plan.study)
-            result = Result.create(directory, study_text, plan, lab.name, options.quick)
+            result = Result.create(directory, study_text, plan, lab.name, options.quick, figures)
         with result:
             _record(console, result, lab, probes, performer, options)
             data = ReportData.of(result)

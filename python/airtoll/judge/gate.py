@@ -21,7 +21,7 @@ from airtoll.errors import UsageError
 from airtoll.judge.difference import changes
 from airtoll.judge.figures import Figures
 from airtoll.judge.rule import AnyRule, ClaimRule, Operator, Rule, Undecided
-from airtoll.published import Publication
+from airtoll.published import Publication, names
 from airtoll.report.material.data import ReportData
 from airtoll.report.parts.claims import NOT_MEASURED, Claims, Judged
 from airtoll.stats import IndependentDifference, IndependentRatio, Interval, PairedDifference, PairedRatio
@@ -140,7 +140,7 @@ def _unknown_claim(name: str, known: Sequence[str], paper: Publication | None) -
     if not hint:
         more = (
             ""
-            if paper is None
+            if paper is None or paper.name not in names()
             else f"; `airtoll studies published {paper.name} --json` lists the paper's claims"
         )
         hint = f"; use {one_of(known[:_SHOWN_MOST])}{more}"

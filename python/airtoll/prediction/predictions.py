@@ -95,10 +95,15 @@ class Case:
     cell: Cell
     link: LinkSettings
     udp_load_mbps: float | None = None  # payload that each sender offers; None: saturated
+    seed: int = METHOD.seed
 
     def with_link(self, **settings: object) -> "Case":
         """The same case with these settings of the link."""
         return replace(self, link=self.link.model_copy(update=settings))
+
+    def with_seed(self, seed: int) -> "Case":
+        """The same case with other random numbers."""
+        return replace(self, seed=seed)
 
     def with_cell(self, **levels: object) -> "Case":
         """The same case with these levels of the cell."""
@@ -182,7 +187,7 @@ class Predictions:
             return Prediction({}, {})
         samples: list[Sample] = []
         answers = {}
-        with lab.open(cell, METHOD.seed) as link:
+        with lab.open(cell, case.seed) as link:
             for probe in probes_of(method.probes, Sim.name):
                 if measures(probe.name, cell):
                     try:

@@ -4,8 +4,34 @@ from collections.abc import Callable, Collection, Mapping
 from statistics import fmean, quantiles
 from typing import Final
 
+from airtoll.probes import cpu
 from airtoll.published.implied import implied_points
 from airtoll.published.publication import Point, Publication
+from airtoll.study.cell import Cell
+
+
+def cells_of(point: Point, cells: Collection[Cell]) -> tuple[Cell, ...]:
+    """The cells whose value, mean or extreme the number is; empty if they do not vary in the factor of an extreme."""
+    places = {cell.crypto_at for cell in cells}
+    found = tuple(
+        cell
+        for cell in cells
+        if is_of_paper(cell, point.metric, places)
+        and point.condition.agrees(cell.model_dump(exclude={"lab"}))
+    )
+    if not point.over or point.statistic in (None, "mean"):
+        return found
+    varies = any(len({getattr(cell, name) for cell in found}) > 1 for name in point.over)
+    return found if varies else ()
+
+
+def is_of_paper(cell: Cell, metric: str, places: Collection[str]) -> bool:
+    """Whether a paper's values of a metric refer to the cell. `places` are the levels of crypto_at in the study.
+
+    In a study that encrypts on cards and on hosts, CPU loads refer to the hosts and all other metrics to the cards.
+    """
+    place = "host" if metric in cpu.METRICS else "card"
+    return cell.crypto_at == place or not {"card", "host"} <= set(places)
 
 
 def matching(

@@ -18,20 +18,36 @@ from pydantic import (
 
 from airtoll.published.words import FACTORS, METRICS, UNITS, Condition, convert
 from airtoll.study import claims, factors
+from airtoll.study.quantity import show
+from airtoll.study.values import did_you_mean
+
+
+class PrintedFloat(float):
+    """A number of a TOML file that keeps its printed digits: 0.40 is not 0.4."""
+
+    digits: str
+
+    def __new__(cls, digits: str) -> Self:
+        """The number with these digits."""
+        number = super().__new__(cls, digits)
+        number.digits = digits
+        return number
 
 
 def _printed(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
-        raise ValueError("expected the printed digits as a string")
-    return value
+    digits = value.digits if isinstance(value, PrintedFloat) else value
+    digits = str(digits) if isinstance(digits, int) and not isinstance(digits, bool) else digits
+    if not isinstance(digits, str) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", digits):
+        raise ValueError(f"{show(value)} is not a printed number, such as 41.50")
+    return Decimal(digits)
 
 
 def _among(names: Collection[str]) -> AfterValidator:
     def check(name: str) -> str:
         if name not in names:
-            raise ValueError(f"'{name}' is not one of {', '.join(names)}")
+            raise ValueError(f"{show(name)} is not one of {', '.join(names)}{did_you_mean(name, names)}")
         return name
 
     return AfterValidator(check)
@@ -44,11 +60,9 @@ FactorName = Annotated[str, _among(FACTORS)]
 Printed = Annotated[Decimal, BeforeValidator(_printed)]
 """A number with its printed digits: "0.40" is not "0.4"."""
 
-Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
-Place = Annotated[
-    str, StringConstraints(pattern=r"^(abstract|table [IVX]+|([^,]+), (paragraph|item|list item) [0-9a-z]+)$")
-]
-"""Section and paragraph of the text: "IV, paragraph 4". Captions and running titles do not count as paragraphs."""
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Place = str
+"""The place in the publication: "IV, paragraph 4", "Table 12"; empty if it is not given."""
 
 PrintedText = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Doi = Annotated[str, StringConstraints(pattern=r"^10\.[0-9]{4,}/[!-~]+$")]
@@ -68,7 +82,7 @@ class Operand(_Table):
     """A number that the text mentions but does not print, such as a bar or a dot of a figure."""
 
     id: Id
-    place: Place
+    place: Place = ""
     figure: str | None = None
     metric: MetricName
     unit: UnitName  # as printed
@@ -126,7 +140,7 @@ class MeasuredClaim(BaseModel):
     """A claim that results are tested against, and its place in the text."""
 
     id: Id
-    place: Place
+    place: Place = ""
     disagreement: Id | None = None  # why the model's sign differs from the claim's: a `Disagreement`
 
 
@@ -150,6 +164,24 @@ class _Stated(MeasuredClaim):
 
     metric: MetricName
     where: Condition = Condition()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _levels(cls, raw: Any) -> Any:
+        """The levels in the syntax of [factors], as those of a condition."""
+        if not isinstance(raw, dict):
+            return raw
+        of = {"better": "factor", "worse": "factor", "of": "factor", "larger": "by", "smaller": "by"}
+        parsed = dict(raw)
+        for key, name in of.items():
+            factor, value = raw.get(name), raw.get(key)
+            if factor not in FACTORS or value is None:  # the model reports other factors
+                continue
+            if isinstance(value, list | tuple):
+                parsed[key] = tuple(claims.level_of(each, factor) for each in value)
+            else:
+                parsed[key] = claims.level_of(value, factor, ends=key in ("larger", "smaller"))
+        return parsed
 
 
 class Ordering(_Stated, claims.OrderingForm):
@@ -254,17 +286,18 @@ class Term(_Table):
 
 
 class Publication(_Table):
-    """The printed contents of one study."""
+    """The printed contents of one study: a paper, a vendor's table, a report of a problem."""
 
     name: Id
     title: PrintedText
     title_from: str | None = None  # the source of the title, if the text does not contain it
-    authors: tuple[PrintedText, ...]
+    authors: tuple[PrintedText, ...] = ()
     venue: PrintedText | None = None
     year: int | None = None
     doi: Doi | None = None
+    url: PrintedText | None = None  # where the publication is, if it has no DOI
     published_from: str | None = None  # the source of venue, year and DOI, if the text does not contain them
-    measured: PrintedText
+    measured: PrintedText | None = None
     condition: Condition = Condition()  # shared by all its own points and operands
     words: tuple[Term, ...] = Field(default=(), alias="word")
     settings: tuple[Setting, ...] = Field(default=(), alias="setting")
@@ -301,15 +334,34 @@ class Publication(_Table):
 
     @property
     def published_in(self) -> str:
-        """Venue, year and DOI: "IEEE Systems Journal, 2017, doi:10.1109/..."; an unknown part is named."""
-        found = {"venue": self.venue, "year": self.year, "DOI": self.doi and f"doi:{self.doi}"}
+        """Venue, year and DOI or URL: "IEEE Systems Journal, 2017, doi:10.1109/..."; an unknown part is named."""
+        at = self.url if self.doi is None else f"doi:{self.doi}"
+        found = {"venue": self.venue, "year": self.year, "DOI": at}
         known = [str(value) for value in found.values() if value is not None]
         unknown = [name for name, value in found.items() if value is None]
         if unknown:
             *first, last = unknown
             known.append(f"{', '.join(first)} and {last} unknown" if first else f"{last} unknown")
         line = ", ".join(known)
-        return line[0].upper() + line[1:]
+        return line if line.startswith("https://") else line[0].upper() + line[1:]
+
+    @property
+    def byline(self) -> str:
+        """The authors, or the title of a publication without authors."""
+        return ", ".join(self.authors) or self.title
+
+    @property
+    def source(self) -> str:
+        """The authors, the title and the place of publication."""
+        return f"{', '.join(self.authors)}{': ' if self.authors else ''}{self.title}. {self.published_in}."
+
+    @property
+    def short_name(self) -> str:
+        """The authors as papers cite them: "Kolahi and Almatrook", "Hayajneh et al."; without authors, the title."""
+        surnames = [_surname(author) for author in self.authors]
+        if not surnames:
+            return self.title
+        return f"{surnames[0]} et al." if len(surnames) > 2 else " and ".join(surnames)
 
     def number(self, name: str) -> Operand:
         """The point or operand of that id."""
@@ -322,6 +374,12 @@ class Publication(_Table):
     def claim(self, name: str) -> Claim:
         """The claim of that id."""
         return next(item for item in self.claims if item.id == name)
+
+
+def _surname(author: str) -> str:
+    """The words after the last initial, or the last word of a name without initials."""
+    before, initial, after = author.rpartition(". ")
+    return after if initial and before else author.rpartition(" ")[2]
 
 
 def _operands_of(claim: Claim) -> tuple[str, ...]:

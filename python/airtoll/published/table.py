@@ -3,40 +3,14 @@
 import csv
 import io
 from collections.abc import Iterable
-from typing import Final
 
 from airtoll.published.arithmetic import shown
+from airtoll.published.columns import COLUMNS
 from airtoll.published.findings import findings
 from airtoll.published.implied import implied_points
 from airtoll.published.outcome import Finding
 from airtoll.published.publication import Point, Publication
-from airtoll.published.words import FACTORS, METRICS
-
-COLUMNS: Final = (
-    "study",
-    "id",
-    "figure",
-    "place",
-    "metric",
-    "value",
-    "unit",
-    "approximate",
-    "uncertainty",
-    "statistic",
-    "over",
-    "change",
-    "source",
-    "subject",
-    "implied_by",
-    "convention",
-    "low",
-    "high",
-    "standard_value",
-    "standard_unit",
-    *FACTORS,
-)
-"""Columns of the CSV: `value` and `unit` as printed, `standard_value` in the unit of the metric (a change: as a
-multiple of open), `low` and `high` only for implied values, then one column per factor. Missing values are empty."""
+from airtoll.published.words import METRICS
 
 
 def all_points(publication: Publication) -> tuple[Point, ...]:

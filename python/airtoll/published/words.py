@@ -2,14 +2,21 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Final, Literal
-
-from pydantic import StringConstraints
+from typing import Final, Literal
 
 from airtoll import stats
 from airtoll.study import claims, factors, level_text
-from airtoll.study.security import ReadyMade
-from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams
+from airtoll.study.security import Security
+from airtoll.study.values import (
+    Bandwidth,
+    Name,
+    OfferedLevel,
+    PacketSize,
+    Rate,
+    SnrLevel,
+    Stations,
+    Streams,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +74,6 @@ def convert(value: Decimal, unit: str, to: str) -> Decimal:
     return value * UNITS[unit][1] / UNITS[to][1]
 
 
-SystemName = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]+(\.[0-9]+)?)?$")]
-"""An operating system with its version: windows-8, windows-xp, ubuntu-13.04."""
-
-
 class Condition(claims.CellCondition):
     """The factor levels of a number or of a claim; None if the text does not state the level."""
 
@@ -83,12 +86,14 @@ class Condition(claims.CellCondition):
     stations: Stations | None = None
     direction: factors.DirectionLevel | None = None
     snr: SnrLevel | None = None  # dB
-    security: ReadyMade | None = None
+    security: Security | None = None
     crypto_at: factors.CryptoAtLevel | None = None
     transport: factors.TransportLevel | None = None
     ip: factors.IpLevel | None = None
     packet_size: PacketSize | None = None  # bytes
-    stack: SystemName | None = None
+    stack: Name | None = None  # an operating system with its version: windows-8, ubuntu-13.04
+    tcp_size: factors.TcpSizeLevel | None = None
+    offered: OfferedLevel | None = None  # Mbit/s per sender
 
     def with_base(self, base: "Condition") -> "Condition":
         """The condition with the levels of `base` added for factors that are not stated."""

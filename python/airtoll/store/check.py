@@ -11,7 +11,7 @@ from airtoll import durable
 from airtoll.durable import SUMS, TEMPORARY, reporting
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import records, samples
-from airtoll.store.layout import PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
+from airtoll.store.layout import FIGURES, PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
 from airtoll.store.records import RunRecord
 from airtoll.study.cell import Run
 
@@ -34,7 +34,7 @@ def _problems(directory: Path) -> list[str]:
     listed = _read_sums(directory, "", problems)
     of_runs = {name: digest for name, digest in (listed or {}).items() if Path(name).is_relative_to(RUNS)}
     of_head = None if listed is None else {name: listed[name] for name in listed.keys() - of_runs}
-    head = {name for name in (STUDY, PLAN) if (directory / name).exists()}
+    head = {name for name in (STUDY, PLAN, *FIGURES) if (directory / name).exists()}
     planned: dict[str, Run] | None = None
     if PLAN in _check_sums(directory, "", of_head, {STUDY, PLAN}, head, problems):
         try:

@@ -10,6 +10,8 @@ from airtoll.store import records
 from airtoll.store.records import PlanRecord, RunRecord
 
 STUDY: Final = "study.toml"
+FIGURES: Final = ("figures.toml", "figures.csv")
+"""The published figures of a user's study, in one of these forms; absent for other studies."""
 PLAN: Final = "plan.json"
 RUNS: Final = "runs"
 RUN: Final = "run.json"

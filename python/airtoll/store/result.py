@@ -19,11 +19,24 @@ from airtoll.labs.namespace import machine_facts
 from airtoll.ownership import check_folder
 from airtoll.probes.base import Sample
 from airtoll.store import check, records, samples
-from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan, sums_of_run
+from airtoll.store.layout import (
+    FIGURES,
+    PLAN,
+    RAW,
+    RUN,
+    RUNS,
+    SAMPLES,
+    STUDY,
+    read_file,
+    read_plan,
+    sums_of_run,
+)
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Plan, Run
+from airtoll.study.load import Figures
+from airtoll.study.quantity import one_line
 
 # No character that sha256sum would escape, no hidden file, no path out of the directory.
 _RAW_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.,=+-]*)*")
@@ -57,8 +70,16 @@ class Result:
         self._lock = lock
 
     @classmethod
-    def create(cls, directory: Path, study_text: str, plan: Plan, lab: str, quick: bool) -> Self:
-        """Create a result in a new or empty directory.
+    def create(
+        cls,
+        directory: Path,
+        study_text: str,
+        plan: Plan,
+        lab: str,
+        quick: bool,
+        figures: Figures | None = None,
+    ) -> Self:
+        """Create a result in a new or empty directory. `figures` is the file that the study's key `published` names.
 
         Raises UsageError if the directory is not empty, another user can replace files in it or another process records
         into it, AirtollError if it cannot be written. In both cases nothing is left in the directory.
@@ -80,7 +101,7 @@ class Result:
                 lock = Lock(directory)
                 try:
                     _refuse_unless_empty(directory)
-                    _write_head(directory, study_text, record)
+                    _write_head(directory, study_text, figures, record)
                 except BaseException:
                     lock.release()
                     raise
@@ -103,7 +124,15 @@ class Result:
         return cls(directory, plan, None)
 
     @classmethod
-    def resume(cls, directory: Path, study_text: str, plan: Plan, *, allow_mixed: bool = False) -> Self:
+    def resume(
+        cls,
+        directory: Path,
+        study_text: str,
+        plan: Plan,
+        *,
+        figures: Figures | None = None,
+        allow_mixed: bool = False,
+    ) -> Self:
         """Open a result to record its remaining runs, and remove unfinished files of a crash.
 
         Raises UsageError under the same conditions as `open`; if another user can replace files in the directory; if
@@ -118,6 +147,13 @@ class Result:
             raise UsageError(
                 f"{directory}: cannot resume: the study file differs from the stored one: {difference}"
             )
+        if figures is not None:
+            kept = stored.figures(figures.name)
+            difference = _first_different_line("" if kept is None else kept.text, figures.text)
+            if difference is not None:
+                raise UsageError(
+                    f"{directory}: cannot resume: {figures.name} differs from the stored file: {difference}"
+                )
         if (difference := _first_difference(stored.plan, plan)) is not None:
             raise UsageError(
                 f"{directory}: cannot resume: the plan differs from the stored one: {difference}"
@@ -169,6 +205,14 @@ class Result:
     def study_text(self) -> str:
         """The study file, verbatim."""
         return read_file(self.directory / STUDY).decode(errors="replace")
+
+    def figures(self, named: str) -> Figures | None:
+        """The stored file with published figures, which the study names so; None if the result has none."""
+        for path in (self.directory / name for name in FIGURES):
+            if path.exists() or path.is_symlink():
+                text = read_file(path).decode(errors="replace")
+                return Figures(one_line(str(path), most=4096), text, Path(named).stem)
+        return None
 
     def run_directory(self, run_id: str) -> Path:
         """The directory of the run, which exists once the run is finished."""
@@ -317,17 +361,20 @@ def _remove_if_empty(directory: Path) -> None:
         directory.rmdir()
 
 
-def _write_head(directory: Path, study_text: str, record: PlanRecord) -> None:
+def _write_head(directory: Path, study_text: str, figures: Figures | None, record: PlanRecord) -> None:
     """Write the files of a result without runs. plan.json, which makes the directory a result, appears last."""
     published: list[Path] = []
     try:
         with staging(directory, "head") as stage:
             durable.write_new(stage / STUDY, study_text.encode())
             durable.write_new(stage / PLAN, records.dump(record))
-            durable.write_new(stage / SUMS, durable.sums(stage, (STUDY, PLAN)).encode())
+            beside = {} if figures is None else {f"figures{figures.suffix}": figures.text}
+            for name, text in beside.items():
+                durable.write_new(stage / name, text.encode())
+            durable.write_new(stage / SUMS, durable.sums(stage, (STUDY, *beside, PLAN)).encode())
             (stage / RUNS).mkdir()
             durable.sync_directories(stage)
-            for name in (RUNS, STUDY, SUMS, PLAN):
+            for name in (RUNS, STUDY, *beside, SUMS, PLAN):
                 published.append(directory / name)
                 (stage / name).rename(directory / name)
             durable.sync(directory)

@@ -138,6 +138,8 @@ class Run(BaseModel):
 
 
 PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
+"""The papers whose figures airtoll contains."""
+
 ProbeName = Annotated[str, *key_of(PROBES)]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]

@@ -175,7 +175,7 @@ _Level = Annotated[Any, *key(_scalar, _LEVEL)]
 _Pair = Annotated[Any, *key(_two, {"type": "array", "items": _LEVEL, "minItems": 2, "maxItems": 2})]
 
 
-def _level(value: Any, factor: str | None, *, ends: bool = False) -> Any:
+def level_of(value: Any, factor: str | None, *, ends: bool = False) -> Any:
     """A level in the syntax of [factors]; `ends` also allows the words of `END` for an ordered factor."""
     if factor is None:  # the factor has an error of its own
         return value
@@ -293,17 +293,17 @@ class ClaimTable(BaseModel):
     @field_validator("better", "worse", mode="after")
     @classmethod
     def _level_of_factor(cls, value: Any, info: ValidationInfo) -> Any:
-        return None if value is None else _level(value, info.data.get("factor"))
+        return None if value is None else level_of(value, info.data.get("factor"))
 
     @field_validator("of", mode="after")
     @classmethod
     def _levels_of_factor(cls, value: Any, info: ValidationInfo) -> Any:
-        return value and tuple(_level(each, info.data.get("factor")) for each in value)
+        return value and tuple(level_of(each, info.data.get("factor")) for each in value)
 
     @field_validator("larger", "smaller", mode="after")
     @classmethod
     def _level_of_second(cls, value: Any, info: ValidationInfo) -> Any:
-        return None if value is None else _level(value, info.data.get("by"), ends=True)
+        return None if value is None else level_of(value, info.data.get("by"), ends=True)
 
     def form(self) -> Form:
         """The claim in its form. Only for a claim without `faults`."""

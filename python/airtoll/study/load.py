@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -10,9 +11,28 @@ from pydantic_core import ErrorDetails
 from airtoll.errors import FAULTS_MOST, UsageError, listed
 from airtoll.study import rules
 from airtoll.study.quantity import in_utf8, one_line, one_of, show
-from airtoll.study.schema import TABLES, StudyFile
-from airtoll.study.toml import read_toml
+from airtoll.study.schema import TABLES, StudyFile, is_figures_file
+from airtoll.study.toml import read_text, read_toml
 from airtoll.study.values import PROBLEM, did_you_mean
+
+
+class Figures(NamedTuple):
+    """A file with published figures, which is not checked yet."""
+
+    name: str  # of the file, for messages
+    text: str
+    stem: str  # of the name that the study's author gave it
+
+    @property
+    def suffix(self) -> str:
+        """The format of the file: .toml or .csv."""
+        return Path(self.name).suffix
+
+    @classmethod
+    def read(cls, path: Path, named: str) -> "Figures":
+        """The file at the path, which a study names in its key `published`. Raises UsageError."""
+        text = read_text(path, "a file with published figures")
+        return cls(one_line(str(path), most=4096), text, Path(named).stem)
 
 
 class Study(StudyFile):
@@ -21,6 +41,7 @@ class Study(StudyFile):
     name: str  # the file's name without suffix
     path: Path
     text: str  # the file's content, verbatim
+    figures: Figures | None = None  # the file that the key `published` names
 
 
 def shipped_studies() -> list[Path]:
@@ -67,7 +88,13 @@ def load_study(path: str | Path) -> Study:
     else:
         problems = rules.problems(checked)
         if not problems:
-            return Study(**dict(checked), name=in_utf8(path.stem), path=path, text=text)
+            named = checked.published
+            figures = (
+                Figures.read(path.parent / named, named)
+                if named is not None and is_figures_file(named)
+                else None
+            )
+            return Study(**dict(checked), name=in_utf8(path.stem), path=path, text=text, figures=figures)
     raise UsageError(listed([f"{file}: {dotted(where)}: {words}" for where, words in problems]))
 
 

@@ -96,12 +96,7 @@ def expand(
     if settings["retries"] is None:
         settings["retries"] = 0 if asked == "virtual" or not entry.has_hosts else RETRIES
     method = Method(**settings)
-    pairs = [
-        _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], name)
-        for part in crossed(study.factors.model_copy(update=forced), kept)
-        for factors in ({**part, **forced},)
-        for levels in product(*(factors[name] for name in _PAIRED))
-    ]
+    pairs = _pairs(study, name, kept, forced)
     in_order = _in_sessions if method.switching == "session" else _in_blocks
     runs = tuple(
         Run(
@@ -127,6 +122,22 @@ def expand(
         claims=study.claim,
         runs=runs,
     )
+
+
+def cells_of_study(study: Study) -> tuple[Cell, ...]:
+    """Every cell of the complete study, whether or not its lab can measure it."""
+    return tuple(cell for pair in _pairs(study, study.lab.name, {}, {}) for _, cell in pair.cells)
+
+
+def _pairs(
+    study: Study, lab: str, kept: Mapping[str, tuple[Any, ...]], forced: Mapping[str, tuple[Any, ...]]
+) -> list["_Pair"]:
+    return [
+        _Pair.of(dict(zip(_PAIRED, levels, strict=True)), factors["security"], lab)
+        for part in crossed(study.factors.model_copy(update=dict(forced)), kept)
+        for factors in ({**part, **forced},)
+        for levels in product(*(factors[name] for name in _PAIRED))
+    ]
 
 
 def is_auto(study: Study, lab: str | None, clock: ClockChoice | None) -> bool:

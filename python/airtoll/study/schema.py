@@ -5,7 +5,7 @@ docs/reference/study.schema.json derives only from these models:
 """
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -17,7 +17,7 @@ from airtoll.study.claims import ClaimTable, Where
 from airtoll.study.factors import FACTORS
 from airtoll.study.link import LinkSettings, LinkWhere, Stack
 from airtoll.study.probes import DEFAULT_PROBES, PROBES, PROBES_OF
-from airtoll.study.quantity import one_of
+from airtoll.study.quantity import one_of, show
 from airtoll.study.security import SecurityProfile
 from airtoll.study.values import (
     LEVELS,
@@ -30,7 +30,9 @@ from airtoll.study.values import (
     Text,
     Title,
     Warmup,
+    did_you_mean,
     integer,
+    key,
     key_of,
     lab_table,
     name_of,
@@ -44,6 +46,38 @@ Retries = Annotated[int, *integer(0, cell.RETRIES_MOST)]
 ClaimList = Annotated[tuple[ClaimTable, ...], tables("claim")]
 Radios = Annotated[tuple[Text, ...], *LEVELS]
 Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
+
+
+FIGURES_SUFFIXES: Final = (".toml", ".csv")
+
+
+def is_figures_file(published: str) -> bool:
+    """Whether the key `published` names a file; otherwise it names a shipped paper."""
+    return published.endswith(FIGURES_SUFFIXES)
+
+
+def _published(value: Any) -> str:
+    papers = get_args(cell.PublicationName)
+    if isinstance(value, str) and (value in papers or is_figures_file(value)):
+        return value
+    hint = did_you_mean(value.lower(), papers) if isinstance(value, str) else ""
+    raise ValueError(
+        f"{show(value)} is not allowed; use a file, such as 'figures.toml' or 'figures.csv', or {one_of(papers)}{hint}"
+    )
+
+
+Published = Annotated[
+    str,
+    *key(
+        _published,
+        {
+            "anyOf": [
+                {"type": "string", "enum": list(get_args(cell.PublicationName))},
+                {"type": "string", "pattern": r"\.(toml|csv)$"},
+            ]
+        },
+    ),
+]
 
 
 class _Table(BaseModel):
@@ -200,9 +234,10 @@ class StudyFile(_Table):
 
     title: Title = Field(description="One line that names the study.")
     description: Text = Field(default="", description="Purpose of the study, in any number of lines.")
-    published: Annotated[cell.PublicationName, *name_of(cell.PublicationName)] | None = Field(
+    published: Published | None = Field(
         default=None,
-        description="The publication that the study repeats, whose values its report shows: "
+        description="The publication that the study repeats, whose figures and claims its report shows: a file with "
+        "them (.toml or .csv), relative to the study's folder, or a shipped paper: "
         + one_of(get_args(cell.PublicationName))
         + ".",
     )

@@ -3,6 +3,7 @@
 import re
 import stat
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +25,13 @@ _TOKEN: Final = re.compile(
 
 def read_toml(path: Path, what: str) -> tuple[str, dict[str, Any]]:
     """The file's text and keys. Raises UsageError; `what` describes the expected file ("a study file")."""
-    file = one_line(str(path), most=4096)
-    text = _read(path, file, what)
-    return text, parse_toml(text, file, what)
+    text = read_text(path, what)
+    return text, parse_toml(text, one_line(str(path), most=4096), what)
 
 
-def parse_toml(text: str, file: str, what: str) -> dict[str, Any]:
+def parse_toml(
+    text: str, file: str, what: str, parse_float: Callable[[str], float] = float
+) -> dict[str, Any]:
     """The keys of a text. Raises UsageError; `file` and `what` are for its message."""
     if len(text) > _MOST_BYTES:
         raise _too_long(file, what)
@@ -38,7 +40,7 @@ def parse_toml(text: str, file: str, what: str) -> dict[str, Any]:
             line = text.count("\n", 0, token.start()) + 1
             raise UsageError(f"{file}: line {line}: a key has more than {_MOST_DEPTH} parts")
     try:
-        keys = tomllib.loads(text)
+        keys = tomllib.loads(text, parse_float=parse_float)
     except RecursionError:
         raise _too_deep(file, what) from None
     except ValueError as error:  # TOMLDecodeError, or an integer beyond Python's limit of digits
@@ -61,7 +63,9 @@ def _too_deep(file: str, what: str) -> UsageError:
     return UsageError(f"{file}: is nested too deeply for {what}")
 
 
-def _read(path: Path, file: str, what: str) -> str:
+def read_text(path: Path, what: str) -> str:
+    """The text of a file. Raises UsageError; `what` describes the expected file."""
+    file = one_line(str(path), most=4096)
     try:
         status = path.stat()
         mode = status.st_mode
@@ -80,7 +84,7 @@ def _read(path: Path, file: str, what: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{file}: line {line}: is not UTF-8; TOML files are written in UTF-8") from None
+        raise UsageError(f"{file}: line {line}: is not UTF-8; expected {what} in UTF-8") from None
 
 
 def _too_long(file: str, what: str) -> UsageError:

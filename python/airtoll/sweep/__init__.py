@@ -7,7 +7,7 @@
 3. `journal`: the answers so far, one line per cell, appended when each cell ends.
 4. `table`: the journal as one table, in the order of the grid, independent of the order in which cells ended.
 
-It uses `study` (the keys), `labs.sim` (how a scenario is simulated), `store.durable` (files that exist completely or
+It uses `study` (the keys), `labs.sim` (how a scenario is simulated), `durable` (files that exist completely or
 not at all) and `store.origin` (the code and the machine that simulated a cell). A study measures with replicates, pairs
 and verdicts; a sweep maps a large space.
 """

@@ -14,7 +14,7 @@ from airtoll.course import unneeded
 from airtoll.documents import read_json
 from airtoll.errors import UsageError
 from airtoll.prediction import Case, Predictions
-from airtoll.published import names
+from airtoll.published import Publication, names, parse_figures, published
 from airtoll.report.material import alike, text
 from airtoll.stats import (
     METRICS,
@@ -39,6 +39,8 @@ from airtoll.study import shipped_studies
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import LATER_FACTORS
 from airtoll.study.labs import IMPORTED, lab_entry
+from airtoll.study.load import Figures
+from airtoll.study.schema import is_figures_file
 from airtoll.study.security import Security
 from airtoll.study.toml import parse_toml
 
@@ -116,6 +118,7 @@ class ReportData:
     directory: Path
     runs: tuple[ReportRun, ...]
     damage: str | None = None  # stored files that are missing or were changed, if the reader checked them
+    figures: Figures | None = None  # the stored file with the figures of a user's study
 
     @classmethod
     def of(cls, result: Result) -> "ReportData":
@@ -135,6 +138,7 @@ class ReportData:
             airtoll=head.airtoll,
             plan=plan,
             study_text=result.study_text,
+            figures=result.figures(_named(result.study_text)),
             directory=result.directory,
             runs=tuple(
                 ReportRun(
@@ -160,18 +164,21 @@ class ReportData:
         return title if isinstance(title, str) else self.study
 
     @cached_property
-    def publication(self) -> str | None:
-        """The name of the publication that the study repeats; None if it names none.
+    def publication(self) -> Publication | None:
+        """The publication that the study repeats; None if it names none.
 
         Results recorded before the keys `published` and `primary` existed contain a shipped study without them. A
-        study that shares only its name with a shipped study repeats no publication.
+        study that shares only its name with a shipped study repeats no publication. Raises UsageError if the stored
+        figures of a user's study are invalid.
         """
         named = self._study_keys.get("published")
         for path in shipped_studies() if named is None else ():
             shipped = _toml(path.read_text(encoding="utf-8"))
             if _without_later_keys(shipped) == _without_later_keys(self._study_keys):
                 named = shipped.get("published")
-        return named if named in names() else None
+        if isinstance(named, str) and is_figures_file(named):
+            return None if self.figures is None else parse_figures(self.figures)
+        return published(named) if named in names() else None
 
     @cached_property
     def primary(self) -> Metric:
@@ -412,6 +419,12 @@ def _toml(text: str) -> Mapping[str, Any]:
         return parse_toml(text, "study.toml", "a study file")
     except UsageError:
         return {}
+
+
+def _named(study_text: str) -> str:
+    """The value of the key `published` of a study's text; empty without a valid one."""
+    named = _toml(study_text).get("published")
+    return named if isinstance(named, str) else ""
 
 
 def _without_later_keys(study: Mapping[str, Any]) -> dict[str, Any]:

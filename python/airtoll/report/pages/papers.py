@@ -9,7 +9,7 @@ from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
 from airtoll.report.pages.markdown import grid_lines, in_markdown
-from airtoll.report.parts import answer, card, sentences
+from airtoll.report.parts import answer, card, gap, sentences
 from airtoll.report.parts.claims import Claims
 from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
@@ -28,7 +28,13 @@ def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
         paper = BesidePublication.of(ReportData.of(result))
         if paper is None:
             raise UsageError(f"{result.directory}: --pages requires results of studies that repeat a paper")
-        papers.setdefault(paper.publication.name, []).append(paper)
+        of_name = papers.setdefault(paper.publication.name, [])
+        if of_name and of_name[0].publication != paper.publication:
+            raise UsageError(
+                f"{result.directory}: another result has different figures of the same name, "
+                f"{paper.publication.name}: --pages writes one page per name"
+            )
+        of_name.append(paper)
     files = {f"{name}.md": _page(of_paper).encode() for name, of_paper in papers.items()}
     with reporting(f"cannot write into {directory}"):
         make_directory(directory.absolute())
@@ -37,16 +43,17 @@ def write_papers(results: Sequence[Result], directory: Path) -> list[Path]:
 
 
 def _page(papers: Sequence[BesidePublication]) -> str:
+    paper = papers[0].publication
     parts = [
-        f"# {in_markdown(papers[0].short_name)}: published, measured and predicted",
+        f"# {in_markdown(paper.short_name)}: published, measured and predicted",
         "",
-        in_markdown(papers[0].source),
+        in_markdown(paper.source),
         "",
         "`airtoll report RESULT... --pages DIR` writes this page.",
         "",
     ]
-    for paper in papers:
-        parts += _section(paper)
+    for each in papers:
+        parts += _section(each)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -57,7 +64,7 @@ def _section(paper: BesidePublication) -> list[str]:
     for sentence in (found.headline, *found.others, " ".join(sentences.lede(data))):
         lines += [in_markdown(sentence), ""]
     claims = Claims.of(data)
-    for grid in (origin(data), claims.grid(), claims.disagreements(), paper.grid()):
+    for grid in (origin(data), claims.grid(), claims.disagreements(), paper.grid(), gap.grid(paper)):
         if grid.rows:
             lines += grid_lines(grid, level=3)
     return lines

@@ -36,7 +36,7 @@ def sentence(data: ReportData) -> str | None:
     if {run.run.cell.crypto_at for run in data.runs} == {"host"}:
         return None
     fitted = (
-        f" `airtoll studies card {data.publication}` fits these settings to the paper's figures."
+        " `airtoll fit STUDY` fits these settings to the published figures."
         if data.publication is not None
         else ""
     )

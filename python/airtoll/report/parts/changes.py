@@ -117,7 +117,11 @@ def _forest(
     values = [_value(data, metric, row, decimals, percent=percent) for row in rows]
     marks = paper.change_marks(metric.name) if paper and percent else {}
     printed: list[dict[str, Any]] = [
-        {**_place(data, row), "of": f"published by {paper.short_name}", "printed": marks[row.cell]}
+        {
+            **_place(data, row),
+            "of": f"published by {paper.publication.short_name}",
+            "printed": marks[row.cell],
+        }
         for row in rows
         if paper and row.cell in marks
     ]

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
-from airtoll.published import Point, Publication, implied_points, published
+from airtoll.published import Point, Publication, implied_points
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
@@ -241,8 +241,7 @@ class Claims:
     @lru_cache(maxsize=1)
     def of(data: ReportData, *, with_model: bool = True) -> "Claims":
         """The claims of the study and of the paper that it repeats."""
-        paper = None if data.publication is None else published(data.publication)
-        return Claims(data, paper, with_model=with_model)
+        return Claims(data, data.publication, with_model=with_model)
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:

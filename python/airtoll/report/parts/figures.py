@@ -64,7 +64,7 @@ class _Panel:
     @property
     def references(self) -> dict[str, str]:
         """The names of the values beside those of the result, by dataset."""
-        paper = {"printed": f"published by {self.paper.short_name}"} if self.paper else {}
+        paper = {"printed": f"published by {self.paper.publication.short_name}"} if self.paper else {}
         return {"expected": "predicted by the model", **paper}
 
     @property

@@ -73,7 +73,7 @@ def grids(results: Results) -> list[Grid]:
 
 def _sections(data: ReportData) -> Iterator[Section]:
     """All tables of the results shipped with airtoll, in the report of the paper's study."""
-    if data.publication == PAPER:
+    if data.publication == published(PAPER):
         yield from of_grids("published", grids(load(default_file())))
 
 

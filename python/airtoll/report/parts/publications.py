@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from airtoll.probes import cpu
-from airtoll.published import Finding, Point, Publication, findings, implied_points, merged, published
+from airtoll.prediction import (
+    AGREES_PERCENT,
+    CHANGE_FACTOR,
+    Case,
+    Gap,
+    Target,
+    cases_of,
+    gap_of,
+    target_of,
+)
+from airtoll.published import Finding, Point, Publication, findings, implied_points, lookup, merged
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
 from airtoll.report.material.grid import Grid
@@ -23,7 +32,7 @@ class Beside:
 
     point: Point
     metric: Metric
-    cells: int  # `measured` is the value of one cell or the statistic of several
+    of_cells: tuple[Cell, ...]  # `measured` is the value of one cell or the statistic of several
     measured: float
     interval: Interval | None  # 95 % t interval of one cell or of an average over one factor
     expected: float | None
@@ -51,7 +60,7 @@ class BesidePublication:
     @lru_cache(maxsize=1)
     def of(data: ReportData) -> "BesidePublication | None":
         """Compare with the paper that the study repeats; None if it repeats none."""
-        return None if data.publication is None else BesidePublication(data, published(data.publication))
+        return None if data.publication is None else BesidePublication(data, data.publication)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -72,18 +81,6 @@ class BesidePublication:
     def inconsistencies(self) -> tuple[Finding, ...]:
         """Inconsistencies in the paper's own arithmetic."""
         return tuple(finding for finding in findings(self.publication) if not finding.consistent)
-
-    @property
-    def source(self) -> str:
-        """The authors, the title and the place of publication."""
-        paper = self.publication
-        return f"{', '.join(paper.authors)}: {paper.title}. {paper.published_in}."
-
-    @property
-    def short_name(self) -> str:
-        """The authors as papers cite them: "Kolahi and Almatrook", "Hayajneh et al."."""
-        surnames = [_surname(author) for author in self.publication.authors]
-        return f"{surnames[0]} et al." if len(surnames) > 2 else text.listing(surnames)
 
     def marks(self, metric: str) -> dict[Cell, float]:
         """The printed values of single cells, in the metric's unit, for figures."""
@@ -127,8 +124,8 @@ class BesidePublication:
 
     def _beside(self, point: Point) -> Beside | None:
         measured = self._changes(point.metric) if point.change is not None else self.data.means(point.metric)
-        values = {cell: value for cell, value in measured.items() if self._is_of(point, cell)}
-        if not values or not _has_statistic(point, values):
+        values = {cell: measured[cell] for cell in self._cells_of(point, measured)}
+        if not values:
             return None
         expected = [
             self.data.expected[cell, point.metric].value
@@ -138,11 +135,37 @@ class BesidePublication:
         return Beside(
             point,
             METRICS[point.metric],
-            len(values),
+            tuple(values),
             merged(point, values.values()),
             self._interval(point, list(values)),
             merged(point, expected) if len(expected) == len(values) else None,
         )
+
+    def _cells_of(self, point: Point, cells: Collection[Cell]) -> tuple[Cell, ...]:
+        of_paper = [cell for cell in cells if is_of_paper(self.data, cell, point.metric)]
+        return lookup.cells_of(point, of_paper)
+
+    @cached_property
+    def gaps(self) -> Mapping[str, Gap]:
+        """The gap between the air alone and each published value, by the value's id, if the medium predicts it."""
+        model, cases = self.data.model, self.data.cases
+        found: list[tuple[Target, list[Case]]] = []
+        for one in self.beside:
+            of_point = one.of_cells
+            if one.published and not any(cell.unknown for cell in of_point):
+                of_cells = [cases.get(cell) or model.case(cell) for cell in of_point]
+                found.append((target_of(one.point, of_point), of_cells))
+        model.all(case for target, of_cells in found for case in cases_of(target, of_cells))
+        gaps = (gap_of(model, target, of_cells) for target, of_cells in found)
+        return {gap.target.point.id: gap for gap in gaps if gap is not None and gap.target.point is not None}
+
+    def explanation(self, one: Beside) -> str:
+        """The mechanisms that explain a published value, or "not explained"."""
+        gap = self.gaps.get(one.point.id)
+        if gap is not None:
+            return gap.explanation(one.measured, one.interval)
+        near = one.percent is not None and abs(one.percent) <= AGREES_PERCENT
+        return "as published" if near else "not explained"
 
     def _interval(self, point: Point, cells: Sequence[Cell]) -> Interval | None:
         if len(cells) == 1:
@@ -175,23 +198,27 @@ class BesidePublication:
         columns: dict[str, Callable[[Beside], str]] = {
             "Figure": lambda one: one.point.figure or one.point.place,
             "Condition": lambda one: (
-                condition(self.data, one) + (f" ({one.cells} cells)" if one.cells > 1 else "")
+                condition(self.data, one) + (f" ({len(one.of_cells)} cells)" if len(one.of_cells) > 1 else "")
             ),
             "Metric": lambda one: f"{one.metric.short}, {one.metric.display_unit}",
             "Published": _published,
             f"{self.data.obtained.capitalize()} here": _measured,
             "Model": lambda one: shown(one, one.expected),
             "Deviation": lambda one: text.signed_percent(one.percent, 1),
+            "Explained by": self.explanation,
         }
         if not (modelled := any(one.expected is not None for one in self.beside)):
             del columns["Model"]
         return Grid.of(
             "published",
-            f"{', '.join(self.publication.authors)}: published and {self.data.obtained}",
+            f"{self.publication.byline}: published and {self.data.obtained}",
             f"The published values beside the values {self.data.obtained} here"
             + (" and the model's predictions of the same cells." if modelled else ".")
             + f" Deviation: the {self.data.obtained} value compared with the published value. The hardware, location "
-            "and year differ, so disagreement does not mean that either value is wrong.",
+            "and year differ, so disagreement does not mean that either value is wrong. Explained by: the mechanisms "
+            f"of this study that lead from the air alone to a value within {AGREES_PERCENT:g} % of the published one, "
+            f"or to a change within a factor of {CHANGE_FACTOR:g}; a rate that the air alone cannot carry, or carries "
+            "more than twice, is named.",
             self.beside,
             columns,
             words=3,
@@ -199,30 +226,13 @@ class BesidePublication:
 
 
 def is_of_paper(data: ReportData, cell: Cell, metric: str) -> bool:
-    """Whether a paper's values of a metric refer to the cell.
-
-    In a study that encrypts on cards and on hosts, CPU loads refer to the hosts and all other metrics to the cards.
-    """
-    place = "host" if metric in cpu.METRICS else "card"
-    return cell.crypto_at == place or not _places(data).issuperset(("card", "host"))
+    """Whether a paper's values of a metric refer to the cell of this result."""
+    return lookup.is_of_paper(cell, metric, _places(data))
 
 
 @lru_cache(maxsize=1)
 def _places(data: ReportData) -> frozenset[str]:
     return frozenset(run.run.cell.crypto_at for run in data.runs)
-
-
-def _surname(author: str) -> str:
-    """The words after the last initial, or the last word of a name without initials."""
-    before, initial, after = author.rpartition(". ")
-    return after if initial and before else author.rpartition(" ")[2]
-
-
-def _has_statistic(point: Point, cells: Collection[Cell]) -> bool:
-    """Whether the cells vary in a factor of the point's extreme: a single packet size has no maximum over sizes."""
-    if not point.over or point.statistic in (None, "mean"):
-        return True
-    return any(len({getattr(cell, name) for cell in cells}) > 1 for name in point.over)
 
 
 def printed(point: Point, metric: Metric) -> str:
@@ -279,7 +289,7 @@ def _averages(data: ReportData) -> Iterator[Section]:
 
 def _source(data: ReportData) -> Iterator[Section]:
     if paper := BesidePublication.of(data):
-        yield Section("published", "", (paper.source,))
+        yield Section("published", "", (paper.publication.source,))
 
 
 def _values(data: ReportData) -> Iterator[Section]:

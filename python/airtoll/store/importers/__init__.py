@@ -96,9 +96,9 @@ def import_files(
     """Create a result directory with one run per test, in the order in which the tests were recorded.
 
     If a file does not contain its time, the order is that of the files. The first `discard_first` tests of each cell
-    are stored and excluded from all statistics. The result of a published `study` has its publication, link and stacks;
-    a factor with one level in the study has that level unless file or owner say otherwise. Set `shared_clocks` if both
-    hosts read the same clock, so that irtt's one-way delays are valid.
+    are stored and excluded from all statistics. The result of a published `study` has its publication, claims, link and
+    stacks; a factor with one level in the study has that level unless file or owner say otherwise. Set `shared_clocks`
+    if both hosts read the same clock, so that irtt's one-way delays are valid.
 
     Raises UsageError, before anything is written, for an unsupported or incomplete file, for an unknown cell, and for
     tests of one cell that are not replicates of each other. Raises AirtollError if the result cannot be written.
@@ -120,11 +120,13 @@ def import_files(
         study=_name(directory), method=_method(planned, discarded), runs=tuple(_runs(planned, discarded))
     )
     if study is not None:
-        plan = plan.model_copy(update={"link": study.link, "stacks": study.stack})
+        plan = plan.model_copy(update={"link": study.link, "stacks": study.stack, "claims": study.claim})
         head["published"] = study.published
     records = []
     last: tuple[Given, File, Sequence[Reading]] | None = None
-    with Result.create(directory, _STUDY_NOTE + tomli_w.dumps(head), plan, IMPORTED, quick=False) as result:
+    text = _STUDY_NOTE + tomli_w.dumps(head)
+    figures = None if study is None else study.figures
+    with Result.create(directory, text, plan, IMPORTED, quick=False, figures=figures) as result:
         for run, test in zip(plan.runs, planned, strict=True):
             if last is None or last[0] is not test.given:
                 last = (test.given, *_read(test.given, shared_clocks=shared_clocks))
