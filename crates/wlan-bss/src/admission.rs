@@ -26,7 +26,7 @@ pub struct Limits {
     pub sae: sae::Limits,
 }
 
-/// What an access point and a station have agreed on.
+/// The agreement of an access point and a station.
 pub struct Agreed {
     /// The suites.
     pub association: Association,

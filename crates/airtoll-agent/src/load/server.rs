@@ -22,8 +22,8 @@ const COUNT_INTERVAL: Duration = Duration::from_millis(20);
 /// Time between two checks whether connections are open.
 const CHECK: Duration = Duration::from_millis(250);
 
-/// Limit of open connections, of which each takes up to two descriptors and two threads. A client has 16 of load, and 20
-/// per second of probes, which it gives up after 10 s. Others can connect, too.
+/// Limit of open connections. Each takes up to two descriptors and two threads. A client has 16 of load, and 20 per
+/// second of probes, which it gives up after 10 s. Others can connect, too.
 pub(super) const CONNECTIONS_MAX: usize = 400;
 
 /// Limit of requests that wait for a client of load that does not read. Then the client cannot write, either.
