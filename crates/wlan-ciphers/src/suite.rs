@@ -1,4 +1,4 @@
-//! The cipher suites. [`Suite::facts`] declares every fact of a suite once; all code asks the suite for its facts.
+//! The cipher suites. `Suite::facts` declares every fact of a suite once; all code asks the suite for its facts.
 
 use wlan_frames::rsn::OUI_LOCAL;
 
