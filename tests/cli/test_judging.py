@@ -387,7 +387,7 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
         ),
         (["FILE", "--out", "x", "--levels", "none.csv"], "none.csv"),
         ([str(Path(__file__)), "--out", "x"], "is not a file that airtoll imports"),
-        (["FILE", "--out", "x", "--study", "tepsic"], "'tepsic' is not a publication"),
+        (["FILE", "--out", "x", "--study", "tepsic"], "'tepsic' is neither a study nor a file"),
     ],
 )
 def test_an_invalid_import_is_one_line_and_leaves_no_files(

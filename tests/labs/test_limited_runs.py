@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,13 @@ from airtoll.study.cell import Cell, Method, Run
 
 METHOD = Method(repeats=1, discard_first=0, duration=1.0, warmup=0.5, seed=1)
 
+BUSY_CORE = str(min(os.sched_getaffinity(0)))
 BUSY_S = 30
 """A busy process ends after this time at the latest."""
 
 
 class LastHost:
-    """A host whose programs have the lowest priority."""
+    """A host whose programs get only the time that the busy core has left."""
 
     def __init__(self, host: Any) -> None:
         self._host = host
@@ -36,19 +37,17 @@ class LastHost:
         return getattr(self._host, name)
 
     def popen(self, argv: Sequence[str]) -> Process:
-        started: Process = self._host.popen(["nice", "-n", "19", *argv])
+        started: Process = self._host.popen(["taskset", "-c", BUSY_CORE, "chrt", "--idle", "0", *argv])
         return started
 
 
 @contextmanager
-def busy_cores() -> Iterator[None]:
-    """Keep every core busy for the duration of the context."""
+def busy_core() -> Iterator[None]:
+    """Keep one core busy for the duration of the context. The emulator and the sender have the others."""
     loop = f"import time\nend = time.monotonic() + {BUSY_S}\nwhile time.monotonic() < end: pass"
-    with ExitStack() as running:
-        for _ in os.sched_getaffinity(0):
-            process = running.enter_context(subprocess.Popen([sys.executable, "-c", loop]))
-            running.callback(process.kill)
+    with subprocess.Popen(["taskset", "-c", BUSY_CORE, sys.executable, "-c", loop]) as process:
         yield
+        process.kill()
 
 
 def measured(cell: Cell, change: Callable[[Link], Link] = lambda link: link) -> tuple[Measurement, Verdict]:
@@ -63,10 +62,12 @@ def measured(cell: Cell, change: Callable[[Link], Link] = lambda link: link) -> 
 
 def test_a_receiver_without_cpu_time_makes_a_run_of_tcp_invalid(cell: Callable[..., Cell]) -> None:
     def slow(link: Link) -> Link:
-        return replace(link, hosts={**link.hosts, "ap": LastHost(link.hosts["ap"])})
+        # Larger buffers would hide how late the receiver reads.
+        known = replace(link.known, tcp_window_bytes=256 << 10)
+        return replace(link, known=known, hosts={**link.hosts, "ap": LastHost(link.hosts["ap"])})
 
     fast = cell(phy="vht", rate="mcs9", bandwidth=80, gi="short", transport="tcp", packet_size=1024)
-    with busy_cores():
+    with busy_core():
         found, verdict = measured(fast, slow)
     limits = found.facts["limits"]
     assert limits["receiver"]["wait_s"] > 0.1 * limits["window_s"], limits

@@ -150,7 +150,7 @@ def of_uci(text: str) -> object:
         name="openwrt", run=lambda argv, *_: subprocess.CompletedProcess(argv, 0, text.encode(), b"")
     )
     point = openwrt.OpenWrt(host, None, "home")  # type: ignore[arg-type]
-    network: Any = SimpleNamespace(channel=36, channel_mhz=5180)
+    network: Any = SimpleNamespace(channel=36, channel_mhz=5180, band="5 GHz")
     return point._chosen(point._sections(), network)
 
 

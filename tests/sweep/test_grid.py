@@ -89,11 +89,13 @@ def test_a_matrix_is_one_level_and_a_list_of_them_several(tmp_path: Path) -> Non
 @pytest.mark.parametrize("key", [name for name, declared in KEYS.items() if declared.crypto_at is not None])
 def test_every_key_of_a_processor_can_be_swept(tmp_path: Path, key: str) -> None:
     place = KEYS[key].crypto_at
-    grid = load(tmp_path, f"crypto_at = '{place}'\n{key} = [1, 2]\nip = ['ipv4', 'ipv6']\nsecurity = 'ccmp'")
-    assert {json.dumps(processor) for (processor,) in cells(grid, "processor")} >= {
-        json.dumps({KEYS[key].json[-1]: value}) for value in (1.0, 2.0)
-    }
-    beside = load(tmp_path, f"crypto_at = ['host', 'card']\n{key} = 1\nsecurity = 'ccmp'")
+    levels = [f"'{word}'" for word in KEYS[key].values.words[:2]] or ["1", "2"]
+    cell = "ip = ['ipv4', 'ipv6']\nsecurity = 'ccmp'"
+    grid = load(tmp_path, f"crypto_at = '{place}'\n{key} = [{', '.join(levels)}]\n{cell}")
+    found = {json.dumps(processor) for (processor,) in cells(grid, "processor")}
+    assert len(found - {"null"}) == len(levels)
+    assert all(KEYS[key].json[-1] in each for each in found - {"null"})
+    beside = load(tmp_path, f"crypto_at = ['host', 'card']\n{key} = {levels[0]}\nsecurity = 'ccmp'")
     assert ("host",) in cells(beside, "crypto_at")
 
 
